@@ -30,7 +30,7 @@ func in(key string, values ...string) corev1.NodeSelectorRequirement {
 	return corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
 }
 
-func TestTheDomainIsAddedToEveryTermThatTheUserGaveAndToNoneOfTheUsersOwn(t *testing.T) {
+func TestDomainIsAddedToEveryUserTerm(t *testing.T) {
 	t.Parallel()
 	inA := in(zoneKey, "a")
 	byName := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{in("metadata.name", "h1")}}
@@ -57,7 +57,7 @@ func TestTheDomainIsAddedToEveryTermThatTheUserGaveAndToNoneOfTheUsersOwn(t *tes
 }
 
 // Harvester's webhook drops terms if none of their expressions remains.
-func TestATermThatSelectsHostsByFieldsAloneHasAnExpressionThatAllHostsSatisfy(t *testing.T) {
+func TestFieldTermsGetAnExpression(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	byName := func(expressions ...corev1.NodeSelectorRequirement) corev1.NodeSelectorTerm {
@@ -72,7 +72,7 @@ func TestATermThatSelectsHostsByFieldsAloneHasAnExpressionThatAllHostsSatisfy(t 
 	g.Expect(user).To(Equal(before))
 }
 
-func TestAHostIsLetInThatTheUserLetsInAndThatIsInTheDomain(t *testing.T) {
+func TestAffinityCombinesDomainAndUserTerms(t *testing.T) {
 	t.Parallel()
 	label := rapid.SampledFrom([]string{"gpu", "disk", zoneKey})
 	value := rapid.SampledFrom([]string{"a", "b", "7"})
@@ -105,7 +105,7 @@ func TestAHostIsLetInThatTheUserLetsInAndThatIsInTheDomain(t *testing.T) {
 	})
 }
 
-func TestWhatTheUserGaveIsNotSharedWithWhatIsMadeOfIt(t *testing.T) {
+func TestAffinityDoesNotShareUserTerms(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	machine := &infrav1.HarvesterMachine{}
@@ -131,7 +131,7 @@ func selects(t *testing.T, term corev1.PodAffinityTerm, of map[string]string) bo
 	return selector.Matches(labels.Set(of))
 }
 
-func TestMachinesOfAGroupAreKeptApartFromEachOtherAndFromNobodyElse(t *testing.T) {
+func TestAntiAffinityOfGroup(t *testing.T) {
 	t.Parallel()
 	groups := map[string]placement.Requirements{
 		"control plane":            {ClusterID: "one", ControlPlane: true},
@@ -152,7 +152,7 @@ func TestMachinesOfAGroupAreKeptApartFromEachOtherAndFromNobodyElse(t *testing.T
 	}
 }
 
-func TestMachinesThatNameNoDomainPreferOthersToo(t *testing.T) {
+func TestMachinesWithoutDomainAreSpread(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	wants, _ := placement.RequirementsOf(clusterOf(), hosts(node("h", "a")), &infrav1.HarvesterMachine{}, false, placement.Topology{})
@@ -164,7 +164,7 @@ func TestMachinesThatNameNoDomainPreferOthersToo(t *testing.T) {
 	g.Expect(placement.Affinity(wants).PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution).To(HaveLen(1))
 }
 
-func TestTheDomainIsNeverLostToWhatTheUserWantsBesides(t *testing.T) {
+func TestDomainIsAlwaysRequired(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	user := &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "x"}}}
@@ -173,7 +173,7 @@ func TestTheDomainIsNeverLostToWhatTheUserWantsBesides(t *testing.T) {
 	g.Expect(made.NodeAffinity).To(Equal(requires(expressions(in(zoneKey, "a")))))
 }
 
-func TestLogicalDomainsAttractTheirOwnMachinesAndRepelThoseOfOtherKeys(t *testing.T) {
+func TestLogicalDomainAffinity(t *testing.T) {
 	t.Parallel()
 	logical := func(cluster, key string) placement.Requirements {
 		return placement.Requirements{ClusterID: cluster, Deployment: "md", Logical: placement.Logical{Key: key, TopologyKey: zoneKey, Required: true}}
@@ -209,7 +209,7 @@ func TestLogicalDomainsAttractTheirOwnMachinesAndRepelThoseOfOtherKeys(t *testin
 	g.Expect(made.NodeAffinity).To(Equal(requires(expressions(in(zoneKey, "a")))), "whoever has the value has the label")
 }
 
-func TestAnAffinityThatNoHostOfTheDomainSuitsIsSaidBeforeAnythingIsMade(t *testing.T) {
+func TestUnsuited(t *testing.T) {
 	t.Parallel()
 	gpu := func(n *corev1.Node) { n.Labels["gpu"], n.Labels["memory"] = "yes", "256" }
 	all := hosts(node("h1", "a", gpu), node("h2", "a"), node("h3", "b"), node("h4", "b", gpu, witness))
@@ -246,7 +246,7 @@ func TestAnAffinityThatNoHostOfTheDomainSuitsIsSaidBeforeAnythingIsMade(t *testi
 	}
 }
 
-func TestTheLabelsOfATemplateAreThoseThatItsAffinitySelects(t *testing.T) {
+func TestLabelsMatchAffinity(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	wants, _ := placement.RequirementsOf(clusterOf(), hosts(node("h", "a")), worker("a-long-class-0"), false, placement.Topology{})

@@ -77,7 +77,7 @@ func namesOf(domains []placement.Domain) []string {
 	return all
 }
 
-func TestHostsThatAreNotAsTheOthersDoNotChangeTheFailureDomains(t *testing.T) {
+func TestUnusualHostsDoNotChangeDomains(t *testing.T) {
 	t.Parallel()
 	for name, other := range map[string]corev1.Node{
 		"a host without the label":                   node("x", ""),
@@ -102,7 +102,7 @@ func TestHostsThatAreNotAsTheOthersDoNotChangeTheFailureDomains(t *testing.T) {
 	}
 }
 
-func TestSingleHostsAreNoFailureDomainsOfANewCluster(t *testing.T) {
+func TestNewClusterHasNoSingleHostDomains(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	all := hosts(node("h1", ""), node("h2", ""))
@@ -110,7 +110,7 @@ func TestSingleHostsAreNoFailureDomainsOfANewCluster(t *testing.T) {
 	g.Expect(placement.Notes(clusterOf(), all)).To(ConsistOf(ContainSubstring("no host of Harvester has the label " + zoneKey)))
 }
 
-func TestTheHealthOfADomainIsThatOfItsHosts(t *testing.T) {
+func TestDomainHealth(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		nodes  []corev1.Node
@@ -141,7 +141,7 @@ func TestTheHealthOfADomainIsThatOfItsHosts(t *testing.T) {
 	}
 }
 
-func TestADeclaredDomainIsTheHostsWithItsLabel(t *testing.T) {
+func TestDeclaredDomainMembers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	cluster := clusterOf(
@@ -160,7 +160,7 @@ func TestADeclaredDomainIsTheHostsWithItsLabel(t *testing.T) {
 		And(ContainSubstring("single host: two (h3)"), ContainSubstring("add a second host"))))
 }
 
-func TestTheNodesOfAZoneAreToldItsNameAndRegion(t *testing.T) {
+func TestZoneAndRegionAttributes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	seen := placement.Observations(clusterOf(), hosts(node("h1", "a", region("north")), node("h2", "a", region("south")), node("h3", "b", region("south"))))
@@ -188,7 +188,7 @@ func published(cluster *infrav1.HarvesterCluster, all []placement.Host, inUse ..
 	}
 }
 
-func TestADomainThatNoHostTellsAnyMoreStaysWhileMachinesAreInIt(t *testing.T) {
+func TestDomainWithoutHostsRemainsWhileInUse(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	cluster := clusterOf()
@@ -203,7 +203,7 @@ func TestADomainThatNoHostTellsAnyMoreStaysWhileMachinesAreInIt(t *testing.T) {
 	g.Expect(placement.Domains(cluster, now)).To(BeEmpty(), "the user has said that zones are none")
 }
 
-func TestOfAHarvesterThatCannotBeLookedAtAllThatIsKnownStays(t *testing.T) {
+func TestUnobservedKeepsKnownDomains(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	cluster := clusterOf()
@@ -233,7 +233,7 @@ func upstreamCluster(names ...string) *infrav1.HarvesterCluster {
 	return cluster
 }
 
-func TestAClusterThatHadSingleHostsAsDomainsKeepsThemUntilHostsAreLabelled(t *testing.T) {
+func TestSingleHostFailureDomainsRemainUntilHostsAreLabelled(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	cluster := upstreamCluster("h1", "h2", "gone")
@@ -243,7 +243,7 @@ func TestAClusterThatHadSingleHostsAsDomainsKeepsThemUntilHostsAreLabelled(t *te
 	g.Expect(namesOf(placement.Domains(cluster, hosts(node("h1", "a"), node("h2", ""))))).To(Equal([]string{"a"}))
 }
 
-func TestWhatHostsDoNeverChangesWhichDomainsThereAre(t *testing.T) {
+func TestHostStateDoesNotChangeDomains(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var nodes []corev1.Node

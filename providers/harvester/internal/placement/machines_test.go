@@ -23,7 +23,7 @@ func hostname(value string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Labels[corev1.LabelHostname] = value }
 }
 
-func TestADomainThatAMachineNamesIsFoundWhateverListsIt(t *testing.T) {
+func TestResolve(t *testing.T) {
 	t.Parallel()
 	all := hosts(node("h1", "a"), node("h2", "b"), node("renamed", "", hostname("old-name")))
 	declared := clusterOf(infrav1.HarvesterFailureDomain{Name: "d", TopologyValue: "a"}, infrav1.HarvesterFailureDomain{Name: "empty"})
@@ -59,7 +59,7 @@ func TestADomainThatAMachineNamesIsFoundWhateverListsIt(t *testing.T) {
 	}
 }
 
-func TestAMachineIsWhereItsHostIsNotWhereItWasAskedToBe(t *testing.T) {
+func TestObserved(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	all := hosts(node("h1", "a"), node("h2", "b"), node("h3", ""))
@@ -103,7 +103,7 @@ func TestMayReceive(t *testing.T) {
 	}
 }
 
-func TestAHostIsNotReadyForWhatItsNodeSaysAndNotForWhatKubeVirtDoes(t *testing.T) {
+func TestNotReadyReportsNodeCondition(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	silent := node("silent", "a")
@@ -120,7 +120,7 @@ func TestAHostIsNotReadyForWhatItsNodeSaysAndNotForWhatKubeVirtDoes(t *testing.T
 }
 
 // A missing reason would leave its machines out of the count of waiting ones, and would not enqueue the cluster.
-func TestEveryReasonForWhichAMachineHasNoPlaceIsAWait(t *testing.T) {
+func TestWaitsForCoversEveryPlacementReason(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	waits, err := providertest.ReasonsNamed("machines.go", "WaitsFor")
@@ -153,7 +153,7 @@ func worker(key string) *infrav1.HarvesterMachine {
 	}}}
 }
 
-func TestLogicalDomainsAreKeptApartAtAllCostsOnlyWhereMachinesCanMigrate(t *testing.T) {
+func TestLogicalDomainsAreRequiredOnlyIfMachinesCanMigrate(t *testing.T) {
 	t.Parallel()
 	two := hosts(node("a1", "a"), node("a2", "a"), node("b1", "b"), node("b2", "b"))
 	one := hosts(node("a1", "a"), node("a2", "a"), node("b1", "b"))
@@ -194,7 +194,7 @@ func TestLogicalDomainsAreKeptApartAtAllCostsOnlyWhereMachinesCanMigrate(t *test
 	}
 }
 
-func TestLogicalDomainsOfDomainsWithDifferentLabelsAreLeftToTheDomainOfEachMachine(t *testing.T) {
+func TestLogicalDomainsWithDifferentLabels(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	cluster := clusterOf(infrav1.HarvesterFailureDomain{Name: "a"}, infrav1.HarvesterFailureDomain{Name: "b", TopologyKey: "rack"})
@@ -204,7 +204,7 @@ func TestLogicalDomainsOfDomainsWithDifferentLabelsAreLeftToTheDomainOfEachMachi
 	g.Expect(placement.Labels(wants)).To(HaveKeyWithValue(faultlinev1.DistributionKeyLabel, "md-0"))
 }
 
-func TestLogicalDomainsMayShareAFailureDomainWhereTheyAreKeptApartByHost(t *testing.T) {
+func TestApartByHost(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		asked, domainsBy string
@@ -227,7 +227,7 @@ func TestLogicalDomainsMayShareAFailureDomainWhereTheyAreKeptApartByHost(t *test
 	}
 }
 
-func TestAControlPlaneHasNoLogicalDomain(t *testing.T) {
+func TestControlPlaneHasNoLogicalFailureDomain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	wants, _ := placement.RequirementsOf(clusterOf(), nil, worker("md-0"), true, placement.Topology{})

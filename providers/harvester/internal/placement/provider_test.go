@@ -27,7 +27,7 @@ func (unreachableConnections) Get(context.Context, harvester.Target, harvester.A
 	return nil, &harvester.Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: "no route to host"}
 }
 
-func TestTheDomainsOfAHarvesterThatDoesNotAnswerAreUnknownAndNotGone(t *testing.T) {
+func TestUnreachableHarvesterHasUnknownDomains(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	unreachable := placement.Harvester{Connections: unreachableConnections{}}
@@ -40,7 +40,7 @@ func TestTheDomainsOfAHarvesterThatDoesNotAnswerAreUnknownAndNotGone(t *testing.
 	g.Expect(err).To(HaveOccurred())
 }
 
-func TestAMachineExistsFromTheMomentInWhichSomethingOfItMayBeOnHarvester(t *testing.T) {
+func TestPlaceExists(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*infrav1.HarvesterMachine){
 		"an address": func(m *infrav1.HarvesterMachine) { m.Status.AllocatedIPAddress = "10.0.0.1" },

@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-func TestWhatUsersGetWrongAboutFailureDomainsIsSaidAndMovesNothing(t *testing.T) {
+func TestInvalidFailureDomainsAreReported(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 3, 2)
 	played := testworld.World{

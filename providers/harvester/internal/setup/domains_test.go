@@ -51,7 +51,7 @@ func (w *fixture) countHostsAndZones(machines []*infrav1.HarvesterMachine) (host
 	return hosts, zones
 }
 
-func TestWorkersOfOneMachineDeploymentAreSpreadOverZonesAndOverTheHostsOfAZone(t *testing.T) {
+func TestWorkersAreSpreadOverZonesAndHosts(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 3, 2)
 	cluster := w.cluster("c", func(c *infrav1.HarvesterCluster) { c.Spec.Distribution.Workers.Enabled = ptr.To(true) })
@@ -68,7 +68,7 @@ func TestWorkersOfOneMachineDeploymentAreSpreadOverZonesAndOverTheHostsOfAZone(t
 	w.Expect(zones).To(Equal(map[string]int{"zone-2": 1, "zone-3": 1}))
 }
 
-func TestAMachineWaitsForItsZoneThatIsDownAndIsThereWhenItIsBack(t *testing.T) {
+func TestMachineWaitsForUnhealthyZone(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 3, 2)
 	cluster := w.cluster("c", func(c *infrav1.HarvesterCluster) {
@@ -89,7 +89,7 @@ func TestAMachineWaitsForItsZoneThatIsDownAndIsThereWhenItIsBack(t *testing.T) {
 	w.Expect(w.waitForProvisioned(machine).Status.NodeName).To(Equal(down[0]))
 }
 
-func TestMachinesThatNoDomainIsThereForAreOnDifferentHosts(t *testing.T) {
+func TestMachinesWithoutFailureDomainUseDifferentHosts(t *testing.T) {
 	t.Parallel()
 	w := newFixtureWithoutManager(t)
 	for i := range 3 {
@@ -116,7 +116,7 @@ func requires(key, value string) *corev1.NodeAffinity {
 	}}
 }
 
-func TestLogicalFailureDomainsDoNotShareAZone(t *testing.T) {
+func TestLogicalFailureDomainsUseDifferentZones(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 3, 2)
 	w.cluster("c", func(c *infrav1.HarvesterCluster) {
@@ -143,7 +143,7 @@ func TestLogicalFailureDomainsDoNotShareAZone(t *testing.T) {
 	w.Expect(zones["md-0"]).NotTo(Equal(zones["md-1"]))
 }
 
-func TestLogicalFailureDomainsAreKeptApartByTheRegionsOfZones(t *testing.T) {
+func TestLogicalFailureDomainsUseDifferentRegions(t *testing.T) {
 	t.Parallel()
 	w := newFixtureWithoutManager(t)
 	for _, host := range []string{"1-1", "1-2", "2-1", "2-2", "3-1", "3-2"} {
@@ -169,7 +169,7 @@ func TestLogicalFailureDomainsAreKeptApartByTheRegionsOfZones(t *testing.T) {
 	w.waitForReason(cluster, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonBalanced)
 }
 
-func TestLogicalFailureDomainsAreKeptApartAtAllCostsUntilAZoneOfTheClusterHasASingleHostAndThatIsSaid(t *testing.T) {
+func TestRequiredLogicalFailureDomainsBecomePreferredWithSingleHost(t *testing.T) {
 	t.Parallel()
 	w := newFixtureWithoutManager(t)
 	for _, host := range []string{"1-1", "1-2", "2-1", "2-2"} {
@@ -211,7 +211,7 @@ func TestLogicalFailureDomainsAreKeptApartAtAllCostsUntilAZoneOfTheClusterHasASi
 	}).ShouldNot(ContainSubstring(taken))
 }
 
-func TestWhereAMachineIsFollowsItsMigrationAndTheLabelOfItsHost(t *testing.T) {
+func TestFailureDomainFollowsMigrationAndHostLabel(t *testing.T) {
 	sim.NeedsMigration(t)
 	t.Parallel()
 	w := newFixture(t, 2, 1)
@@ -242,7 +242,7 @@ func TestWhereAMachineIsFollowsItsMigrationAndTheLabelOfItsHost(t *testing.T) {
 	}).Should(Succeed())
 }
 
-func TestTheAffinityOfTheUserIsKeptBesideTheDomainAndNotWrittenTo(t *testing.T) {
+func TestUserAffinityIsCombinedWithFailureDomain(t *testing.T) {
 	t.Parallel()
 	w := newFixtureWithoutManager(t)
 	gpu := func(h *simulator.Host) { h.Labels["gpu"] = w.name }
@@ -263,7 +263,7 @@ func TestTheAffinityOfTheUserIsKeptBesideTheDomainAndNotWrittenTo(t *testing.T) 
 	w.Expect(w.waitForReason(impossible, infrav1.MachineCreatedCondition, infrav1.AffinityImpossibleReason)).To(ContainSubstring("spec.nodeAffinity"))
 }
 
-func TestAMachineInADomainThatFromBeforeIsAHostStaysOnIt(t *testing.T) {
+func TestMachineStaysInSingleHostFailureDomain(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 2, 1)
 	host := w.host("renamed", "", func(h *simulator.Host) { h.Hostname = w.name + "-old-name" })

@@ -36,7 +36,7 @@ func (w *fixture) backends(cluster *infrav1.HarvesterCluster) []string {
 	return nil
 }
 
-func TestTheEndpointLeadsToTheMachinesOfItsOwnControlPlaneAndToNoOthers(t *testing.T) {
+func TestEndpointBackendsAreOwnControlPlane(t *testing.T) {
 	t.Parallel()
 	w, other := newFixture(t, 2, 2), newFixture(t, 2, 2)
 	cluster := w.cluster("c", withLoadBalancer)
@@ -57,7 +57,7 @@ func TestTheEndpointLeadsToTheMachinesOfItsOwnControlPlaneAndToNoOthers(t *testi
 	w.Expect(w.backends(namesake)).To(BeEmpty(), "it has the same name, and is in the same namespace of Harvester")
 }
 
-func TestAClusterAndItsMachinesLeaveNothingBehind(t *testing.T) {
+func TestClusterDeletionLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 1, 2)
 	cluster := w.cluster("c", withLoadBalancer)

@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-func TestAMachineRunsInItsFailureDomainAndLeavesNothingBehind(t *testing.T) {
+func TestMachineLifecycleInFailureDomain(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 3, 2)
 	w.cluster("c")
@@ -51,7 +51,7 @@ func TestAMachineRunsInItsFailureDomainAndLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestFailureDomainsOfAClusterAreTheZonesOfItsHosts(t *testing.T) {
+func TestFailureDomainsAreZonesOfHosts(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 3, 1)
 	w.host("nowhere", "")

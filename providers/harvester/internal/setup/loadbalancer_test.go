@@ -24,7 +24,7 @@ import (
 )
 
 // Faultline's own load balancer manager runs on this Harvester.
-func TestTheEndpointIsThatOfALoadBalancerOfFaultlinesOwnManager(t *testing.T) {
+func TestEndpointOfOwnLoadBalancerManager(t *testing.T) {
 	t.Parallel()
 	w := newFixtureWithoutManagerOn(t, simulator.Start(t, simulator.WithoutLoadBalancer(), simulator.WithLayout(simulator.Layout{}),
 		simulator.WithHooks(simulator.Hooks{PowerOn: boot})))

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-func TestAMachineThatMigratesInsideOfItsZoneIsInPlaceAndOneWhoseHostChangesZoneIsSaidToBeElsewhereUntilItIsBack(t *testing.T) {
+func TestMachinesInPlaceFollowsMigrationAndHostLabels(t *testing.T) {
 	sim.NeedsMigration(t)
 	t.Parallel()
 	w := newFixture(t, 2, 2)

@@ -16,7 +16,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-func TestADeletedNamespaceEndsAndLeavesNoMachine(t *testing.T) {
+func TestNamespaceDeletionLeavesNoMachine(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 1, 2)
 	cluster := w.cluster("c", withLoadBalancer)
@@ -45,7 +45,7 @@ func TestADeletedNamespaceEndsAndLeavesNoMachine(t *testing.T) {
 	}
 }
 
-func TestASecretIsKeptUntilTheLastClusterThatUsesItIsGoneOrUsesAnother(t *testing.T) {
+func TestIdentitySecretIsKeptWhileUsed(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 1, 1)
 	one, two, three := w.cluster("one"), w.cluster("two"), w.cluster("three")

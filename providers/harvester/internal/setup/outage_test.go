@@ -15,7 +15,7 @@ import (
 )
 
 // A controller that cannot read its machines must not report them as not ready: Cluster API would count them as unavailable.
-func TestRunningMachinesStayReadyDuringAnOutageOfHarvesterAndAreNotWritten(t *testing.T) {
+func TestRunningMachinesStayReadyDuringOutage(t *testing.T) {
 	t.Parallel()
 	w := newFixtureWithoutManagerOn(t, simulator.Start(t, simulator.WithLayout(simulator.Layout{}), simulator.WithHooks(simulator.Hooks{PowerOn: boot})))
 	w.host("h-1", zoneName(1))

@@ -36,7 +36,7 @@ func (w *fixture) restrictAccount() {
 	w.identity(sim.KubeconfigFor(w.name, []rbacv1.PolicyRule{{APIGroups: all, Resources: all, Verbs: all}}, w.name))
 }
 
-func TestANamespaceThatTheAccountMayNotSeeHoldsUpOnlyTheMachinesThatNameIt(t *testing.T) {
+func TestMissingNamespacePermissionDelaysOnlyItsMachines(t *testing.T) {
 	t.Parallel()
 	w := newFixtureWithoutManager(t)
 	w.host("h", zoneName(1))

@@ -28,7 +28,7 @@ func (w *fixture) machinesOnHarvester() []kubevirtv1.VirtualMachine {
 	return vms.Items
 }
 
-func TestAHarvesterThatHardlyAnswersHoldsUpNoMachinesOnAnother(t *testing.T) {
+func TestSlowHarvesterDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 1, 1)
 	slow := simulator.Start(t, simulator.WithLayout(simulator.Zones(1, 1)), simulator.WithNamespaces(w.name))
@@ -61,7 +61,7 @@ func TestAHarvesterThatHardlyAnswersHoldsUpNoMachinesOnAnother(t *testing.T) {
 	w.Expect(len(vms.Items)).To(BeNumerically("<", many), "others still wait")
 }
 
-func TestAMachineThatAQuotaRefusesSaysSoAndIsMadeWhenThereIsRoom(t *testing.T) {
+func TestMachineRejectedByQuotaIsCreatedLater(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 1, 1)
 	w.cluster("c")
@@ -75,7 +75,7 @@ func TestAMachineThatAQuotaRefusesSaysSoAndIsMadeWhenThereIsRoom(t *testing.T) {
 	w.Expect(w.machinesOnHarvester()).To(HaveLen(1))
 }
 
-func TestNothingIsDoneForMachinesOfAPausedClusterUntilItGoesOn(t *testing.T) {
+func TestMachinesOfPausedClusterAreNotReconciled(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 1, 1)
 	w.cluster("c")
@@ -103,7 +103,7 @@ func TestNothingIsDoneForMachinesOfAPausedClusterUntilItGoesOn(t *testing.T) {
 	w.Expect(w.machinesOnHarvester()).To(HaveLen(1))
 }
 
-func TestAMachineThatRunsDoesNotMissItsBootstrapDataAndOneThatIsToBeMadeSaysSo(t *testing.T) {
+func TestMissingBootstrapDataMattersOnlyBeforeCreation(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 1, 1)
 	w.cluster("c")

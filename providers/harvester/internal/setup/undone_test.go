@@ -33,7 +33,7 @@ func (w *fixture) waitForFinalizer(machine *infrav1.HarvesterMachine) {
 	}).Should(Succeed())
 }
 
-func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndGetsNothing(t *testing.T) {
+func TestRemovedFinalizerBacksOff(t *testing.T) {
 	// Not parallel: objects of other tests would enqueue the machine.
 	w := newFixtureWithoutMachines(t)
 	machine := w.machine("c", "m", zoneName(1))
@@ -52,7 +52,7 @@ func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndG
 	w.waitForFinalizer(machine)
 }
 
-func TestWritesOfAMachineThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
+func TestConflictingMachineWritesBackOff(t *testing.T) {
 	// Not parallel: objects of other tests would enqueue the machine.
 	w := newFixtureWithoutMachines(t)
 	machine := w.machine("c", "m", zoneName(1))
@@ -75,7 +75,7 @@ func newFixtureWithoutMachines(t *testing.T) *fixture {
 }
 
 // Covers every kind of object that the manager writes repeatedly.
-func TestWritesOfEveryControllerThatLoseAreUndoneOrStrippedAreRepeatedLessAndLessOften(t *testing.T) {
+func TestConflictingOrRevertedWritesBackOff(t *testing.T) {
 	// Not parallel: objects of other tests would enqueue the objects of this one.
 	w := newFixtureWithoutManager(t)
 	w.host("h", zoneName(1))

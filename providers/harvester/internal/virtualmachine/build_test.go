@@ -50,7 +50,7 @@ func build(t *testing.T, in virtualmachine.Input) (*kubevirtv1.VirtualMachine, *
 	return vm, secret
 }
 
-func TestAVirtualMachineIsWhatItsMachineAsksForAndCarriesItsID(t *testing.T) {
+func TestBuild(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	vm, secret := build(t, input())
@@ -83,7 +83,7 @@ func TestAVirtualMachineIsWhatItsMachineAsksForAndCarriesItsID(t *testing.T) {
 	g.Expect(spec.Domain.Devices.TPM).To(BeNil())
 }
 
-func TestVirtualMachinesOfAControlPlaneAreMarkedAsUpstreamMarksThem(t *testing.T) {
+func TestControlPlaneLabelsMatchUpstream(t *testing.T) {
 	t.Parallel()
 	in := input()
 	in.ControlPlane = true
@@ -91,7 +91,7 @@ func TestVirtualMachinesOfAControlPlaneAreMarkedAsUpstreamMarksThem(t *testing.T
 	NewWithT(t).Expect(vm.Spec.Template.ObjectMeta.Labels).To(HaveKeyWithValue("harvestercluster/machinetype", "controlplane-c1"))
 }
 
-func TestVolumesAreClaimedWithTheMachinesIDSoThatTheyAreFoundAgain(t *testing.T) {
+func TestClaimsHaveIDOfMachine(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	vm, _ := build(t, input())
@@ -117,7 +117,7 @@ func TestVolumesAreClaimedWithTheMachinesIDSoThatTheyAreFoundAgain(t *testing.T)
 	g.Expect(spec.Volumes[2].CloudInitNoCloud.UserDataSecretRef.Name).To(Equal("m1-cloud-init"))
 }
 
-func TestInterfacesKeepTheirHardwareAddressesBecauseTheGuestIsConfiguredByThem(t *testing.T) {
+func TestMACAddressesAreStable(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	vm, secret := build(t, input())
@@ -145,7 +145,7 @@ func TestInterfacesKeepTheirHardwareAddressesBecauseTheGuestIsConfiguredByThem(t
 	}))
 }
 
-func TestASingleInterfaceWithDHCPIsLeftToCloudInit(t *testing.T) {
+func TestNoNetworkDataForSingleInterfaceWithDHCP(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := input()
@@ -155,7 +155,7 @@ func TestASingleInterfaceWithDHCPIsLeftToCloudInit(t *testing.T) {
 	g.Expect(vm.Spec.Template.Spec.Volumes[2].CloudInitNoCloud.NetworkDataSecretRef).To(BeNil())
 }
 
-func TestAFixedAddressIsThatOfTheFirstInterface(t *testing.T) {
+func TestStaticAddressIsOnFirstInterface(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := input()
@@ -172,7 +172,7 @@ func TestAFixedAddressIsThatOfTheFirstInterface(t *testing.T) {
 	g.Expect(vm.Spec.Template.Spec.Volumes[2].CloudInitNoCloud.NetworkDataSecretRef.Name).To(Equal("m1-cloud-init"))
 }
 
-func TestFirmwareAndTPMAreWhatTheMachineAsksFor(t *testing.T) {
+func TestFirmwareAndTPM(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		firmware *infrav1.Firmware
@@ -209,7 +209,7 @@ func TestFirmwareAndTPMAreWhatTheMachineAsksFor(t *testing.T) {
 	}
 }
 
-func TestMemoryThatIsNoQuantityIsRefusedWithTheField(t *testing.T) {
+func TestInvalidMemoryIsRejected(t *testing.T) {
 	t.Parallel()
 	in := input()
 	in.Machine.Spec.Memory = "lots"
@@ -218,7 +218,7 @@ func TestMemoryThatIsNoQuantityIsRefusedWithTheField(t *testing.T) {
 }
 
 // Upstream adds the failure domain's affinity to the user's affinity and stores it.
-func TestF6BuildingAVirtualMachineChangesNothingOfItsMachine(t *testing.T) {
+func TestF6BuildDoesNotModifyMachine(t *testing.T) {
 	t.Parallel()
 	in := input()
 	in.Machine.Spec.NodeAffinity = &corev1.NodeAffinity{}
@@ -227,7 +227,7 @@ func TestF6BuildingAVirtualMachineChangesNothingOfItsMachine(t *testing.T) {
 	NewWithT(t).Expect(in.Machine).To(Equal(before))
 }
 
-func TestAMachineOwnsOnlyWhatIsMarkedAsItsOwnOrHasTheUIDInItsProviderIDAndIsNotMarkedAsAnothers(t *testing.T) {
+func TestBelongsTo(t *testing.T) {
 	t.Parallel()
 	const me, another = "ns/m1", "ns/m2"
 	machine := &infrav1.HarvesterMachine{

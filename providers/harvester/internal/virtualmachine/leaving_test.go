@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 )
 
-func TestAVirtualMachineThatDoesNotGoSaysWhatItWaitsForAndWhatToDo(t *testing.T) {
+func TestDeletionWaitMessage(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	vm := func(ago time.Duration, finalizers ...string) *kubevirtv1.VirtualMachine {

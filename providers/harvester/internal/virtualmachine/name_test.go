@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 )
 
-func TestANameApartFollowsFromTheIDAndIsAHostname(t *testing.T) {
+func TestUniqueName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"m1":                                 "m1-0a1b2c3d",
@@ -30,7 +30,7 @@ func TestANameApartFollowsFromTheIDAndIsAHostname(t *testing.T) {
 	}
 }
 
-func TestEverythingOnHarvesterIsCalledAsTheVirtualMachineIs(t *testing.T) {
+func TestObjectNamesDeriveFromVirtualMachineName(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := input()
@@ -45,7 +45,7 @@ func TestEverythingOnHarvesterIsCalledAsTheVirtualMachineIs(t *testing.T) {
 	g.Expect(vm.Annotations).To(HaveKeyWithValue(infrav1.OwnerAnnotation, "ns/m1"), "that wakes the machine")
 }
 
-func TestANameIsLeftOnlyToWhatIsAnotherMachinesForCertain(t *testing.T) {
+func TestBelongsToAnotherMachine(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		id, machineType string
@@ -68,7 +68,7 @@ func TestANameIsLeftOnlyToWhatIsAnotherMachinesForCertain(t *testing.T) {
 	}
 }
 
-func TestACloneIsToldByItsName(t *testing.T) {
+func TestCopied(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("m", 63)
 	for name, tc := range map[string]struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
 )
 
-func TestAGivenAddressHasTheMaskThatItSaysElseThatOfTheNetwork(t *testing.T) {
+func TestStaticFromSpec(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		address string
@@ -44,7 +44,7 @@ func TestAGivenAddressHasTheMaskThatItSaysElseThatOfTheNetwork(t *testing.T) {
 	}
 }
 
-func TestAnAddressFromAPoolHasWhatTheNetworkSaysElseWhatThePoolDoes(t *testing.T) {
+func TestStaticFromPool(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	address, subnet, gateway := netip.MustParseAddr("10.0.0.5"), netip.MustParsePrefix("10.0.0.0/25"), netip.MustParseAddr("10.0.0.1")

@@ -77,7 +77,7 @@ func in(phase kubevirtv1.VirtualMachineInstancePhase, reason string) *kubevirtv1
 	return vmi
 }
 
-func TestAVirtualMachineThatDoesNotGoOnSaysWhyAndWhatToDo(t *testing.T) {
+func TestObserveProblemsBeforeRunning(t *testing.T) {
 	t.Parallel()
 	refused := kubevirtv1.VirtualMachineCondition{
 		Type: kubevirtv1.VirtualMachineFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "exceeded quota",
@@ -122,7 +122,7 @@ func TestAVirtualMachineThatDoesNotGoOnSaysWhyAndWhatToDo(t *testing.T) {
 	}
 }
 
-func TestAVirtualMachineThatRanAndDoesNotSaysWhyAndWhatToDo(t *testing.T) {
+func TestObserveProblemsAfterRunning(t *testing.T) {
 	t.Parallel()
 	ran := virtualmachine.ExternalState{Ran: true}
 	const silent = "Ready=Unknown NodeStatusUnknown: Kubelet stopped posting node status"
@@ -159,7 +159,7 @@ func TestAVirtualMachineThatRanAndDoesNotSaysWhyAndWhatToDo(t *testing.T) {
 	}
 }
 
-func TestAVirtualMachineIsOnTheHostOfItsInstance(t *testing.T) {
+func TestObservedHost(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	o := virtualmachine.Observe(&kubevirtv1.VirtualMachine{}, running(), virtualmachine.ExternalState{})
@@ -170,7 +170,7 @@ func TestAVirtualMachineIsOnTheHostOfItsInstance(t *testing.T) {
 	g.Expect(o.Placed).To(BeFalse())
 }
 
-func TestAddressesAreThoseOfTheNetworksAndNotWhatTheGuestMakesForItself(t *testing.T) {
+func TestAddressesExcludeGuestInterfaces(t *testing.T) {
 	t.Parallel()
 	internal := func(ip string) clusterv1.MachineAddress {
 		return clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip}

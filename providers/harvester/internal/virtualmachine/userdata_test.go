@@ -44,7 +44,7 @@ func parts(t *testing.T, data []byte) [][]byte {
 	}
 }
 
-func TestBootstrapDataStayAsTheyAreBesideWhatIsAdded(t *testing.T) {
+func TestBootstrapDataIsNotModified(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]string{
 		"cloud-config":      "#cloud-config\nruncmd:\n- kubeadm init\n",
@@ -78,7 +78,7 @@ func TestBootstrapDataStayAsTheyAreBesideWhatIsAdded(t *testing.T) {
 	}
 }
 
-func TestBootstrapDataThatCloudInitDoesNotReadAsAPartAreLeftAlone(t *testing.T) {
+func TestBootstrapDataThatCannotBeAPart(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]string{
 		"Talos": "#!talos\nversion: v1alpha1\n", "compressed": "\x1f\x8b\x08\x00", "in parts already": "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x\n\n--x--\n",
@@ -95,7 +95,7 @@ func TestBootstrapDataThatCloudInitDoesNotReadAsAPartAreLeftAlone(t *testing.T) 
 	}
 }
 
-func TestIgnitionIsGivenOnADriveThatItLooksFor(t *testing.T) {
+func TestIgnitionUsesConfigDrive(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := input()
@@ -107,7 +107,7 @@ func TestIgnitionIsGivenOnADriveThatItLooksFor(t *testing.T) {
 	g.Expect(volume.CloudInitConfigDrive.UserDataSecretRef.Name).To(Equal("m1-cloud-init"))
 }
 
-func TestAMachineWithoutAKeyLetsNobodyLogIn(t *testing.T) {
+func TestUserDataWithoutKey(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := input()

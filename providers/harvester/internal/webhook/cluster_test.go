@@ -116,7 +116,7 @@ func TestValidateAddressesAndDomains(t *testing.T) {
 	})
 }
 
-func TestAClusterNeedsItsHarvester(t *testing.T) {
+func TestRequireCluster(t *testing.T) {
 	g := NewWithT(t)
 	path := field.NewPath("spec")
 	g.Expect(requireCluster(validCluster(), path)).To(BeEmpty())
@@ -124,7 +124,7 @@ func TestAClusterNeedsItsHarvester(t *testing.T) {
 		"spec.identitySecret.name: Required value", "spec.identitySecret.namespace: Required value", "spec.targetNamespace: Required value"))
 }
 
-func TestAPoolHasOneName(t *testing.T) {
+func TestPoolMustHaveOneName(t *testing.T) {
 	g := NewWithT(t)
 	cluster := &infrav1.HarvesterCluster{ObjectMeta: rulestest.Named("Demo"), Spec: validCluster()}
 	g.Expect(validateClusterObject(cluster)).To(BeEmpty())
@@ -134,7 +134,7 @@ func TestAPoolHasOneName(t *testing.T) {
 	g.Expect(validateClusterObject(cluster)).To(BeEmpty(), "older versions have recorded the pool that they made")
 }
 
-func TestWhatWasMadeIsNotLeftBehind(t *testing.T) {
+func TestValidateClusterChange(t *testing.T) {
 	type cluster = infrav1.HarvesterCluster
 	known := infrav1.APIEndpoint{Host: "172.17.1.10", Port: 6443}
 	for name, tc := range map[string]struct {
@@ -198,7 +198,7 @@ func TestWarnCluster(t *testing.T) {
 	}
 }
 
-func TestWhoeverTakesTheCloudProvidersAccountAwayIsTold(t *testing.T) {
+func TestWarnClusterChange(t *testing.T) {
 	g := NewWithT(t)
 	before := &infrav1.HarvesterCluster{ObjectMeta: rulestest.Named("demo"), Spec: validCluster()}
 	before.Spec.UpdateCloudProviderConfig.ManifestsConfigMapName = "manifests"
@@ -209,7 +209,7 @@ func TestWhoeverTakesTheCloudProvidersAccountAwayIsTold(t *testing.T) {
 	g.Expect(warnClusterChange(after, before)).To(BeEmpty())
 }
 
-func TestAServerInATemplateIsTakenBackForEver(t *testing.T) {
+func TestWarnClusterTemplateWithServer(t *testing.T) {
 	g := NewWithT(t)
 	path := field.NewPath("spec", "template", "spec")
 	spec := validCluster()

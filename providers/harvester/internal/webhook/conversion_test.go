@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-func TestNothingIsLostBetweenVersions(t *testing.T) {
+func TestConversionIsLossless(t *testing.T) {
 	scheme := runtime.NewScheme()
 	g := NewWithT(t)
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())
@@ -40,7 +40,7 @@ func normal() []any {
 	}
 }
 
-func TestWhatAnOlderClientWritesCountsBesideWhatWasKept(t *testing.T) {
+func TestConversionPrefersWritesOfOlderClients(t *testing.T) {
 	g := NewWithT(t)
 	from, to := conversion.Lossless(v1alpha1Annotation, clusterFromHub, clusterToHub)
 	stored := &infrav1.HarvesterCluster{Spec: infrav1.HarvesterClusterSpec{
@@ -58,7 +58,7 @@ func TestWhatAnOlderClientWritesCountsBesideWhatWasKept(t *testing.T) {
 	g.Expect(got.Annotations).To(BeEmpty())
 }
 
-func TestAnAnnotationThatSomebodyEditedBlocksNothing(t *testing.T) {
+func TestConversionIgnoresInvalidAnnotation(t *testing.T) {
 	_, to := conversion.Lossless(v1alpha1Annotation, clusterFromHub, clusterToHub)
 	rulestest.SurvivesBadAnnotations(t, &infrav1.HarvesterCluster{Spec: infrav1.HarvesterClusterSpec{TargetNamespace: "workloads"}},
 		func(annotations map[string]string) (*infrav1.HarvesterCluster, error) {

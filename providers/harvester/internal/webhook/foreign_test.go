@@ -40,7 +40,7 @@ func ofTenants(options owned.Consent) harvesterCluster {
 	return harvesterCluster{Reader: c, Consent: options}
 }
 
-func TestAClusterUsesOfAnotherNamespaceOnlyWhatAllowsIt(t *testing.T) {
+func TestValidateCrossNamespace(t *testing.T) {
 	t.Parallel()
 	uses := func(name string) func(*infrav1.HarvesterCluster) {
 		return func(c *infrav1.HarvesterCluster) {

@@ -133,7 +133,7 @@ func TestValidateAffinity(t *testing.T) {
 	})
 }
 
-func TestAMachineNeedsSomethingToRunOn(t *testing.T) {
+func TestValidateMachineObject(t *testing.T) {
 	g := NewWithT(t)
 	machine := &infrav1.HarvesterMachine{ObjectMeta: rulestest.Named("m"), Spec: validMachine()}
 	g.Expect(validateMachineObject(machine)).To(BeEmpty())
@@ -143,7 +143,7 @@ func TestAMachineNeedsSomethingToRunOn(t *testing.T) {
 	g.Expect(rulestest.Summary(validateMachineObject(machine))).To(ConsistOf("metadata.name: Invalid value"))
 }
 
-func TestOnlyTheControllersFieldsOfAMachineChange(t *testing.T) {
+func TestMachineIsImmutableExceptControllerFields(t *testing.T) {
 	type spec = infrav1.HarvesterMachineSpec
 	for name, tc := range map[string]struct {
 		change func(*spec)
@@ -209,7 +209,7 @@ func TestValidateMachineTemplate(t *testing.T) {
 	}
 }
 
-func TestATemplateChangesInDryRunsOfTheTopologyOnly(t *testing.T) {
+func TestTemplateIsMutableOnlyInTopologyDryRuns(t *testing.T) {
 	for name, tc := range map[string]struct{ dryRun, annotated, allowed bool }{
 		"dry run of the topology controller": {true, true, true},
 		"dry run of somebody else":           {true, false, false},

@@ -40,7 +40,7 @@ type ourField struct {
 }
 
 // Faultline accepts what upstream's CRDs accept: every field has the same name and type, and no additional field is required.
-func TestTheSchemaIsNowhereNarrowerThanUpstreams(t *testing.T) {
+func TestSchemaAcceptsUpstreamObjects(t *testing.T) {
 	g := NewWithT(t)
 	ours, compared := schemas(t), 0
 	for _, theirs := range upstreamFields(t) {
@@ -67,7 +67,7 @@ func TestTheSchemaIsNowhereNarrowerThanUpstreams(t *testing.T) {
 
 // Upstream's controllers, its cloud provider and users need the load balancer kinds to be served as upstream serves them. That includes the
 // missing status subresource: upstream writes the status with the object.
-func TestTheKindsOfLoadBalancersAreServedAsUpstreams(t *testing.T) {
+func TestLoadBalancerCRDsMatchUpstream(t *testing.T) {
 	g, compared := NewWithT(t), 0
 	for _, theirs := range upstreamFields(t) {
 		if theirs.Path != "" || theirs.Group != "loadbalancer.harvesterhci.io" {

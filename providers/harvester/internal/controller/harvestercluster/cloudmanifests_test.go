@@ -28,7 +28,7 @@ kind: DaemonSet
 metadata: {name: harvester-cloud-provider, namespace: kube-system} # with a comment
 `
 
-func TestTheKubeconfigGoesIntoItsSecretAndNothingElseChanges(t *testing.T) {
+func TestWithKubeconfigChangesOnlyItsSecret(t *testing.T) {
 	t.Parallel()
 	held := "apiVersion: v1\nkind: Secret\nmetadata: {name: cloud-config, namespace: kube-system}\ndata: {kept: Zm9v}\nstringData: {cloud-config: old}\n"
 	for name, manifests := range map[string]string{
@@ -61,7 +61,7 @@ func TestTheKubeconfigGoesIntoItsSecretAndNothingElseChanges(t *testing.T) {
 	}
 }
 
-func TestMachinesReachHarvesterAtItsOwnAddress(t *testing.T) {
+func TestMachinesServer(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	expose := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"kube-vip.io/loadbalancerIPs": "10.0.0.9"}}}
@@ -71,7 +71,7 @@ func TestMachinesReachHarvesterAtItsOwnAddress(t *testing.T) {
 	g.Expect(harvestercluster.MachinesServer(expose, "https://here")).To(Equal("https://here"))
 }
 
-func TestTheKubeconfigLeadsToTheNamespaceOfTheMachines(t *testing.T) {
+func TestCloudProviderKubeconfigUsesNamespaceOfMachines(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	data, err := harvestercluster.CloudProviderKubeconfig("https://10.0.0.9:6443", "vms", []byte("token"), []byte("ca"))

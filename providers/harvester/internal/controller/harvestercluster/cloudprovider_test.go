@@ -96,7 +96,7 @@ func (w *fixture) volume(namespace string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-func TestTheCloudProviderMayTouchVolumesInTheNamespaceOfItsClusterOnlyAndSeesHosts(t *testing.T) {
+func TestCloudProviderPermissions(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	w.manifests()
@@ -110,7 +110,7 @@ func TestTheCloudProviderMayTouchVolumesInTheNamespaceOfItsClusterOnlyAndSeesHos
 	w.Expect(guest.List(t.Context(), &corev1.SecretList{}, client.InNamespace(w.name))).To(MatchError(apierrors.IsForbidden, "is forbidden"))
 }
 
-func TestAnAccountOfAnEarlierReleaseKeepsItsRightsInItsNamespaceAndLosesThoseInOthers(t *testing.T) {
+func TestAccountOfEarlierReleaseIsRestrictedToItsNamespace(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	manifests := w.manifests()
@@ -147,7 +147,7 @@ func TestAnAccountOfAnEarlierReleaseKeepsItsRightsInItsNamespaceAndLosesThoseInO
 	w.Expect(w.account(w, cluster)).To(BeEmpty())
 }
 
-func TestWhatSomebodyHasDeletedOfTheCloudProvidersAccountIsMadeAgain(t *testing.T) {
+func TestDeletedAccountObjectsAreRecreated(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	manifests := w.manifests()
@@ -168,7 +168,7 @@ func TestWhatSomebodyHasDeletedOfTheCloudProvidersAccountIsMadeAgain(t *testing.
 	})
 }
 
-func TestTheCloudProviderHasAnAccountOfItsOwnAsLongAsTheClusterIsThere(t *testing.T) {
+func TestCloudProviderAccountLifecycle(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	cluster := w.cluster("c", givenEndpoint, withCloudProvider)
@@ -183,7 +183,7 @@ func TestTheCloudProviderHasAnAccountOfItsOwnAsLongAsTheClusterIsThere(t *testin
 	w.Expect(w.account(w, cluster)).To(BeEmpty())
 }
 
-func TestTheAccountOfTheCloudProviderGoesWhenNobodyAsksForItAnyMore(t *testing.T) {
+func TestAccountIsDeletedWhenNoLongerRequested(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	w.manifests()
@@ -199,7 +199,7 @@ func TestTheAccountOfTheCloudProviderGoesWhenNobodyAsksForItAnyMore(t *testing.T
 	w.Expect(w.account(w, cluster)).To(HaveLen(accountObjects), "it is made again")
 }
 
-func TestTheAccountOfTheCloudProviderGoesWithAClusterThatDoesNotNameItAnyMore(t *testing.T) {
+func TestUnrequestedAccountIsDeletedWithCluster(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	w.manifests()
@@ -215,7 +215,7 @@ func TestTheAccountOfTheCloudProviderGoesWithAClusterThatDoesNotNameItAnyMore(t 
 	w.Expect(w.account(w, cluster)).To(BeEmpty())
 }
 
-func TestAClusterWhoseAccountMaySeeNoAccountsGoesWithoutLookingForOne(t *testing.T) {
+func TestDeleteWithoutPermissionToReadAccounts(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	w.Expect(w.harvester.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}})).To(Succeed())
@@ -235,7 +235,7 @@ func rightsWithoutAccounts() []rbacv1.PolicyRule {
 	}
 }
 
-func TestAClusterWhoseAccountMayDoWhatAnEarlierReleaseNeededGoesWithTheCloudProvidersAccount(t *testing.T) {
+func TestDeleteWithPermissionsOfEarlierRelease(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	w.manifests()
@@ -252,7 +252,7 @@ func TestAClusterWhoseAccountMayDoWhatAnEarlierReleaseNeededGoesWithTheCloudProv
 	w.Expect(w.account(w, cluster)).NotTo(ContainElement(Or(HavePrefix("ServiceAccount "), HavePrefix("Secret "))))
 }
 
-func TestAnAccountThatMayNotBeMadeIsToldAndMadeWhenItMay(t *testing.T) {
+func TestAccountIsCreatedOncePermitted(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	w.Expect(w.harvester.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}})).To(Succeed())

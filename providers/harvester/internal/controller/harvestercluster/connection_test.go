@@ -20,7 +20,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-func TestAClusterWhoseKubeconfigIsMissingSaysSoAndGoesOnWhenItComes(t *testing.T) {
+func TestMissingKubeconfigIsReportedUntilItExists(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	cluster := w.cluster("c", givenEndpoint, func(cluster *infrav1.HarvesterCluster) { cluster.Spec.IdentitySecret.Name = "other" })
@@ -35,7 +35,7 @@ func unreachableKubeconfig() []byte {
 	return []byte(strings.ReplaceAll(string(sim.Kubeconfig()), sim.Server(), "https://127.0.0.1:1"))
 }
 
-func TestAHarvesterThatDoesNotAnswerChangesNothingOfWhatIsKnown(t *testing.T) {
+func TestUnreachableHarvesterKeepsStatus(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a", "b")
 	cluster := w.cluster("c", givenEndpoint)
@@ -55,7 +55,7 @@ func TestAHarvesterThatDoesNotAnswerChangesNothingOfWhatIsKnown(t *testing.T) {
 	w.eventually(cluster, func(g Gomega) { g.Expect(conditions.IsTrue(cluster, clusterv1.ReadyCondition)).To(BeTrue()) })
 }
 
-func TestARightThatIsMissingIsNamedAndWhenItIsGrantedTheClusterGoesOn(t *testing.T) {
+func TestMissingPermissionIsReportedUntilGranted(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	w.Expect(w.harvester.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}})).To(Succeed())
@@ -77,7 +77,7 @@ func TestARightThatIsMissingIsNamedAndWhenItIsGrantedTheClusterGoesOn(t *testing
 	w.waitForProvisioned(cluster)
 }
 
-func TestATargetNamespaceThatIsBeingDeletedIsWaitedFor(t *testing.T) {
+func TestTerminatingTargetNamespaceIsReported(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}}
@@ -88,7 +88,7 @@ func TestATargetNamespaceThatIsBeingDeletedIsWaitedFor(t *testing.T) {
 	w.Expect(cluster.Status.Ready).To(BeFalse())
 }
 
-func TestTheTargetNamespaceIsMade(t *testing.T) {
+func TestTargetNamespaceIsCreated(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	cluster := w.cluster("c", givenEndpoint)
@@ -97,7 +97,7 @@ func TestTheTargetNamespaceIsMade(t *testing.T) {
 	w.Expect(w.harvester.Get(t.Context(), client.ObjectKey{Name: w.name}, &corev1.Namespace{})).To(Succeed())
 }
 
-func TestNothingIsDoneForAClusterThatIsPaused(t *testing.T) {
+func TestPausedClusterIsNotReconciled(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	cluster := w.cluster("c", givenEndpoint, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations[clusterv1.PausedAnnotation] = "" })

@@ -16,7 +16,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-func TestAClusterGoesAfterItsMachines(t *testing.T) {
+func TestDeleteWaitsForMachines(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	cluster := w.cluster("c")
@@ -33,7 +33,7 @@ func TestAClusterGoesAfterItsMachines(t *testing.T) {
 	w.expectNoLoadBalancers()
 }
 
-func TestAClusterWhoseHarvesterIsGoneCanBeDeletedByWhoeverSaysSo(t *testing.T) {
+func TestDeleteWithAbandonAnnotationNeedsNoHarvester(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	cluster := w.cluster("c")
@@ -47,7 +47,7 @@ func TestAClusterWhoseHarvesterIsGoneCanBeDeletedByWhoeverSaysSo(t *testing.T) {
 	w.Expect(w.balancers()).To(HaveLen(1))
 }
 
-func TestAClusterWhoseSecretIsGoneIsDeletedOverTheConnectionThatIsOpen(t *testing.T) {
+func TestDeleteUsesOpenConnectionWithoutSecret(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	cluster := w.cluster("c")
@@ -59,7 +59,7 @@ func TestAClusterWhoseSecretIsGoneIsDeletedOverTheConnectionThatIsOpen(t *testin
 	w.expectNoLoadBalancers()
 }
 
-func TestAManagerThatHasJustStartedLeavesNothingOnAHarvesterThatAnswers(t *testing.T) {
+func TestDeleteAfterRestartLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	cluster := w.cluster("c")
@@ -72,7 +72,7 @@ func TestAManagerThatHasJustStartedLeavesNothingOnAHarvesterThatAnswers(t *testi
 	w.expectNoLoadBalancers()
 }
 
-func TestAClusterThatHasNothingOnHarvesterNeedsNoneToBeDeleted(t *testing.T) {
+func TestDeleteWithoutObjectsNeedsNoHarvester(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	w.identity(unreachableKubeconfig())
@@ -81,7 +81,7 @@ func TestAClusterThatHasNothingOnHarvesterNeedsNoneToBeDeleted(t *testing.T) {
 	w.remove(cluster)
 }
 
-func TestAPoolIsNotTakenFromThoseWhoHaveItsAddresses(t *testing.T) {
+func TestDeleteKeepsPoolWithAllocatedAddresses(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	cluster := w.cluster("c", fromPool(7))
@@ -99,7 +99,7 @@ func TestAPoolIsNotTakenFromThoseWhoHaveItsAddresses(t *testing.T) {
 	w.waitForDeletion(cluster)
 }
 
-func TestAPoolThatWasMadeForTheClusterBeforeIsUsedOnAndGoesWithIt(t *testing.T) {
+func TestPoolOfEarlierReleaseIsAdoptedAndDeleted(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	former := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-c-vm-ippool"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{
@@ -119,7 +119,7 @@ func TestAPoolThatWasMadeForTheClusterBeforeIsUsedOnAndGoesWithIt(t *testing.T) 
 	w.Expect(w.harvester.Get(t.Context(), client.ObjectKeyFromObject(former), former)).To(MatchError(ContainSubstring("not found")))
 }
 
-func TestAPoolThatIsReferredToIsNobodysToDelete(t *testing.T) {
+func TestDeleteKeepsReferencedPool(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	cluster := w.cluster("c", givenEndpoint, func(cluster *infrav1.HarvesterCluster) {

@@ -32,7 +32,7 @@ func givenEndpoint(cluster *infrav1.HarvesterCluster) {
 	cluster.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443}
 }
 
-func TestTheFailureDomainsFollowTheLabelsOfHostsWithoutAnythingElseHappening(t *testing.T) {
+func TestFailureDomainsFollowHostLabels(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a", "b")
 	cluster := w.cluster("c", givenEndpoint)
@@ -48,7 +48,7 @@ func TestTheFailureDomainsFollowTheLabelsOfHostsWithoutAnythingElseHappening(t *
 	w.eventually(cluster, func(g Gomega) { g.Expect(names(cluster)).To(Equal([]string{"a", "b", "c"})) })
 }
 
-func TestAHostWithoutTheLabelThatComesChangesNoFailureDomain(t *testing.T) {
+func TestNewHostWithoutLabelChangesNoFailureDomain(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a", "b")
 	cluster := w.cluster("c", givenEndpoint)
@@ -63,7 +63,7 @@ func TestAHostWithoutTheLabelThatComesChangesNoFailureDomain(t *testing.T) {
 	})
 }
 
-func TestADomainWhoseHostsAreCordonedIsCordonedAfterTheGracePeriodAndStays(t *testing.T) {
+func TestFailureDomainWithCordonedHostsIsCordonedAfterGracePeriod(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a", "b", "c")
 	cluster := w.cluster("c", givenEndpoint, func(cluster *infrav1.HarvesterCluster) {
@@ -91,7 +91,7 @@ func TestADomainWhoseHostsAreCordonedIsCordonedAfterTheGracePeriodAndStays(t *te
 	})
 }
 
-func TestAHarvesterWithoutLabelsHasNoFailureDomainsAndSaysSo(t *testing.T) {
+func TestNoFailureDomainsWithoutLabels(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	cluster := w.cluster("c", givenEndpoint)
@@ -100,7 +100,7 @@ func TestAHarvesterWithoutLabelsHasNoFailureDomainsAndSaysSo(t *testing.T) {
 	w.Expect(w.waitForReason(cluster, infrav1.FailureDomainsReadyCondition, faultlinev1.ReasonNoFailureDomains)).To(ContainSubstring(w.zoneKey()))
 }
 
-func TestSingleHostsThatWerePublishedBeforeStayFailureDomainsUntilHostsAreLabelled(t *testing.T) {
+func TestSingleHostFailureDomainsRemainUntilHostsAreLabelled(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	host := w.host("h", "")
@@ -118,7 +118,7 @@ func TestSingleHostsThatWerePublishedBeforeStayFailureDomainsUntilHostsAreLabell
 	w.eventually(cluster, func(g Gomega) { g.Expect(names(cluster)).To(Equal([]string{"a"})) })
 }
 
-func TestDeclaredFailureDomainsAreThoseOfTheCluster(t *testing.T) {
+func TestDeclaredFailureDomainsArePublished(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a", "b")
 	cluster := w.cluster("c", givenEndpoint, func(cluster *infrav1.HarvesterCluster) {

@@ -29,7 +29,7 @@ func fromPool(subnet int) func(*infrav1.HarvesterCluster) {
 	}
 }
 
-func TestTheEndpointIsAnnouncedBeforeThereAreMachinesByAKubeVIPThatWaitsForEndpoints(t *testing.T) {
+func TestEndpointIsAnnouncedBeforeMachinesExist(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a", "b")
 	cluster := w.cluster("c")
@@ -47,7 +47,7 @@ func TestTheEndpointIsAnnouncedBeforeThereAreMachinesByAKubeVIPThatWaitsForEndpo
 	w.expectNoLoadBalancers()
 }
 
-func TestTheEndpointIsTheAddressThatTheLoadBalancerItselfTakesFromThePool(t *testing.T) {
+func TestEndpointFromPool(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	cluster := w.cluster("c", fromPool(1))
@@ -65,7 +65,7 @@ func TestTheEndpointIsTheAddressThatTheLoadBalancerItselfTakesFromThePool(t *tes
 	w.Expect(w.harvester.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(MatchError(ContainSubstring("not found")))
 }
 
-func TestAnEndpointThatWasPublishedDoesNotChangeWithTheAddressOfTheLoadBalancer(t *testing.T) {
+func TestPublishedEndpointIsImmutable(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	cluster := w.cluster("c", fromPool(2))
@@ -84,7 +84,7 @@ func TestAnEndpointThatWasPublishedDoesNotChangeWithTheAddressOfTheLoadBalancer(
 	w.Expect(conditions.IsTrue(cluster, clusterv1.ReadyCondition)).To(BeFalse())
 }
 
-func TestClustersOfOneNameThatShareANamespaceOfHarvesterShareNothingElse(t *testing.T) {
+func TestClustersOfSameNameInOneHarvesterNamespace(t *testing.T) {
 	t.Parallel()
 	one, two := newFixture(t), newFixture(t)
 	a := one.cluster("c", fromPool(4))
@@ -102,7 +102,7 @@ func TestClustersOfOneNameThatShareANamespaceOfHarvesterShareNothingElse(t *test
 	})
 }
 
-func TestALoadBalancerThatWasNotMadeForTheClusterIsLeftAloneAndNamed(t *testing.T) {
+func TestForeignLoadBalancerIsReportedAndKept(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	first := w.cluster("c")
@@ -128,7 +128,7 @@ func TestALoadBalancerThatWasNotMadeForTheClusterIsLeftAloneAndNamed(t *testing.
 	w.waitForProvisioned(second)
 }
 
-func TestTheLoadBalancerOfAClusterFromBeforeIsTakenOverWithItsAddress(t *testing.T) {
+func TestLoadBalancerOfEarlierReleaseIsAdopted(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.Expect(w.harvester.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}})).To(Succeed())
@@ -160,7 +160,7 @@ func TestTheLoadBalancerOfAClusterFromBeforeIsTakenOverWithItsAddress(t *testing
 	w.expectNoLoadBalancers()
 }
 
-func TestAClusterWithoutALoadBalancerNeedsAnEndpoint(t *testing.T) {
+func TestClusterWithoutLoadBalancerRequiresEndpoint(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	cluster := w.cluster("c", func(cluster *infrav1.HarvesterCluster) {
@@ -175,7 +175,7 @@ func TestAClusterWithoutALoadBalancerNeedsAnEndpoint(t *testing.T) {
 	w.Expect(w.balancers()).To(BeEmpty())
 }
 
-func TestAClusterThatHasAllItNeedsAsksHarvesterForNothing(t *testing.T) {
+func TestReadyClusterSendsNoRequests(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	asked := func() []string {

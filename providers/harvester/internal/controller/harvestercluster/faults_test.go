@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-func TestAHarvesterThatFailsAndLosesAnswersGetsNothingTwiceAndKeepsNothing(t *testing.T) {
+func TestFailingHarvesterGetsNoDuplicatesAndNoLeftovers(t *testing.T) {
 	t.Parallel()
 	faulty := simulator.Start(t, simulator.WithLayout(simulator.Layout{}))
 	w := newFixtureOn(t, faulty, "a", "b")

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 )
 
-func TestACopyOfAClusterDoesNotTakeTheFirstOnesThingsWithIt(t *testing.T) {
+func TestDeleteCopiedClusterKeepsObjectsOfOriginal(t *testing.T) {
 	t.Parallel()
 	for i, tc := range []struct {
 		name   string
@@ -58,7 +58,7 @@ func TestACopyOfAClusterDoesNotTakeTheFirstOnesThingsWithIt(t *testing.T) {
 	}
 }
 
-func TestACopyOfAClusterHasThingsOfItsOwnWhenItsAnnotationsAreRemoved(t *testing.T) {
+func TestCopiedClusterWithoutAnnotationsGetsItsOwnObjects(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	first := w.cluster("c")
@@ -76,7 +76,7 @@ func TestACopyOfAClusterHasThingsOfItsOwnWhenItsAnnotationsAreRemoved(t *testing
 	w.Expect(w.balancers()).To(HaveLen(1))
 }
 
-func TestWhatAnEarlierReleaseHasMadeForACopyOfAClusterGoesWithTheCopy(t *testing.T) {
+func TestDeleteCopiedClusterDeletesItsOwnObjects(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	w.manifests()
@@ -93,7 +93,7 @@ func TestWhatAnEarlierReleaseHasMadeForACopyOfAClusterGoesWithTheCopy(t *testing
 	w.Expect(w.account(w, first)).To(Equal(whole))
 }
 
-func TestACopyOfAClusterCanBeDeletedWithoutHarvester(t *testing.T) {
+func TestDeleteCopiedClusterWithoutHarvester(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	first := w.cluster("c")

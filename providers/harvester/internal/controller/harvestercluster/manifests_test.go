@@ -61,7 +61,7 @@ func (w *fixture) expectUnchanged(cluster *infrav1.HarvesterCluster, configMap *
 	w.Expect(w.account(w, cluster)).To(BeEmpty(), "no account is made for it")
 }
 
-func TestAConfigMapOfAnotherNamespaceIsNotChangedUnlessTheAdministratorAndItsAnnotationAllowIt(t *testing.T) {
+func TestManifestsInOtherNamespaceRequireConsent(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	configMap := w.configMap(w.otherNamespace(), "addons", deployed)
@@ -76,7 +76,7 @@ func TestAConfigMapOfAnotherNamespaceIsNotChangedUnlessTheAdministratorAndItsAnn
 	w.Expect(configMap.Data["all"]).To(ContainSubstring("kind: Secret"))
 }
 
-func TestAConfigMapOfANamespaceThatTheAdministratorAllowsIsNotChangedWithoutItsAnnotation(t *testing.T) {
+func TestManifestsInAllowedNamespaceRequireAnnotation(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	w.stop()
@@ -86,7 +86,7 @@ func TestAConfigMapOfANamespaceThatTheAdministratorAllowsIsNotChangedWithoutItsA
 	w.expectUnchanged(w.cluster("c", givenEndpoint, withManifests(configMap.Namespace, configMap.Name)), configMap, "add "+w.name+" to its annotation")
 }
 
-func TestAConfigMapOfKubernetesIsNeverChanged(t *testing.T) {
+func TestManifestsInKubeSystemAreNotChanged(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	w.stop()
@@ -97,7 +97,7 @@ func TestAConfigMapOfKubernetesIsNeverChanged(t *testing.T) {
 	w.expectUnchanged(w.cluster("c", givenEndpoint, withManifests(configMap.Namespace, configMap.Name)), configMap, "may not be kube-system")
 }
 
-func TestAConfigMapThatIsForSomethingElseIsNotChangedUnlessItsAnnotationAllowsIt(t *testing.T) {
+func TestUnrelatedConfigMapRequiresAnnotation(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	configMap := w.configMap(w.name, "coredns", corefile)
@@ -107,7 +107,7 @@ func TestAConfigMapThatIsForSomethingElseIsNotChangedUnlessItsAnnotationAllowsIt
 	w.waitForProvisioned(cluster)
 }
 
-func TestTheKubeconfigGoesIntoASecretOfAClusterResourceSetWhereThereIsOne(t *testing.T) {
+func TestKubeconfigIsWrittenToClusterResourceSetSecret(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	configMap := w.manifests()
@@ -121,7 +121,7 @@ func TestTheKubeconfigGoesIntoASecretOfAClusterResourceSetWhereThereIsOne(t *tes
 	w.Expect(string(secret.Data["all"])).To(And(HavePrefix(deployed+"---\n"), ContainSubstring("name: cloud-config")))
 }
 
-func TestASecretOfAnotherTypeIsNotTakenForManifests(t *testing.T) {
+func TestSecretOfOtherTypeHoldsNoManifests(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	secret := &corev1.Secret{ObjectMeta: w.meta("manifests"), Data: map[string][]byte{"all": []byte(deployed)}}

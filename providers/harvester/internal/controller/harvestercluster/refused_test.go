@@ -48,7 +48,7 @@ func (w *fixture) rejectPools(why string) {
 	w.Eventually(func() error { return w.harvester.Create(w.t.Context(), probe.DeepCopy(), client.DryRunAll) }).Should(MatchError(ContainSubstring(why)))
 }
 
-func TestALoadBalancersPoolThatDoesNotExistIsNamedAndTheClusterGoesOnWhenItIsMade(t *testing.T) {
+func TestMissingLoadBalancerPoolIsReportedUntilItExists(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	cluster := w.cluster("c", withPoolRef(w.name))
@@ -61,7 +61,7 @@ func TestALoadBalancersPoolThatDoesNotExistIsNamedAndTheClusterGoesOnWhenItIsMad
 	w.waitForProvisioned(cluster)
 }
 
-func TestALoadBalancersPoolThatHasNoAddressLeftIsNamedAndTheClusterGoesOnWhenItHas(t *testing.T) {
+func TestExhaustedLoadBalancerPoolIsReportedUntilExtended(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	pool := simulator.Pool(w.name, "10.77.61.0/24", "10.77.61.10", "10.77.61.10")
@@ -80,7 +80,7 @@ func TestALoadBalancersPoolThatHasNoAddressLeftIsNamedAndTheClusterGoesOnWhenItH
 	w.Expect(cluster.Spec.ControlPlaneEndpoint.Host).To(Equal("10.77.61.10"))
 }
 
-func TestAPoolOfTheNameOfOneThatIsToBeMadeIsSomebodyElsesAndNamed(t *testing.T) {
+func TestForeignPoolIsReportedAndKept(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	first := w.cluster("c", fromPool(62))
@@ -103,7 +103,7 @@ func TestAPoolOfTheNameOfOneThatIsToBeMadeIsSomebodyElsesAndNamed(t *testing.T) 
 	w.waitForProvisioned(second)
 }
 
-func TestAPoolThatHarvesterRefusesIsToldInItsWords(t *testing.T) {
+func TestRejectedPoolIsReportedWithHarvestersMessage(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	w.rejectPools("addresses are short")
@@ -116,7 +116,7 @@ func TestAPoolThatHarvesterRefusesIsToldInItsWords(t *testing.T) {
 	w.remove(cluster)
 }
 
-func TestALoadBalancerThatAQuotaRefusesIsToldAndTheClusterCanBeDeleted(t *testing.T) {
+func TestLoadBalancerRejectedByQuota(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	w.Expect(w.harvester.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}})).To(Succeed())
@@ -132,7 +132,7 @@ func TestALoadBalancerThatAQuotaRefusesIsToldAndTheClusterCanBeDeleted(t *testin
 	w.remove(cluster)
 }
 
-func TestMoreDomainsThanAClusterCanHaveAreNotPublished(t *testing.T) {
+func TestTooManyFailureDomainsAreNotPublished(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	cluster := w.cluster("c", givenEndpoint)

@@ -30,7 +30,7 @@ func (w *fixture) triggerReconcile(cluster *infrav1.HarvesterCluster, value stri
 	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { cluster.Labels["touched"] = value })
 }
 
-func TestNothingIsMadeForAClusterWhoseIDIsRemovedAndItGoesOnWithTheSameID(t *testing.T) {
+func TestNothingIsCreatedWhileIDIsRemoved(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	keep := w.removeAnnotations()
@@ -58,7 +58,7 @@ func TestNothingIsMadeForAClusterWhoseIDIsRemovedAndItGoesOnWithTheSameID(t *tes
 	w.Expect(w.balancers()).To(HaveExactElements(HaveField("Labels", HaveKeyWithValue(infrav1.ClusterIDLabel, id))))
 }
 
-func TestAnIDThatIsRemovedLaterComesBackFromTheStatus(t *testing.T) {
+func TestRemovedIDIsRestoredFromStatus(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	cluster := w.cluster("c")
@@ -69,7 +69,7 @@ func TestAnIDThatIsRemovedLaterComesBackFromTheStatus(t *testing.T) {
 	w.Expect(w.balancers()).To(HaveExactElements(HaveField("UID", balancer.UID)))
 }
 
-func TestAClusterWhoseIDIsRemovedKeepsWhatItHasUntilItIsDeletedAndLeavesNothing(t *testing.T) {
+func TestRemovedIDKeepsObjectsUntilDeletion(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	cluster := w.cluster("c")

@@ -50,7 +50,7 @@ func (w *fixture) remainingLoadBalancers() []string {
 	return names
 }
 
-func TestTheLoadBalancersOfServicesGoWithTheCluster(t *testing.T) {
+func TestServiceLoadBalancersAreDeletedWithCluster(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	w.stop()
@@ -70,7 +70,7 @@ func TestTheLoadBalancersOfServicesGoWithTheCluster(t *testing.T) {
 	w.Expect(w.remainingLoadBalancers()).To(ConsistOf("of-another-cluster-of-the-name", "not-proven", "of-machines"))
 }
 
-func TestTheLoadBalancersOfServicesStayWhereAnotherHarvesterClusterHasTheSameWorkloadCluster(t *testing.T) {
+func TestServiceLoadBalancersRemainForClusterWithSameWorkload(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	w.stop()
@@ -88,7 +88,7 @@ func TestTheLoadBalancersOfServicesStayWhereAnotherHarvesterClusterHasTheSameWor
 	w.Expect(w.remainingLoadBalancers()).To(BeEmpty())
 }
 
-func TestTheLoadBalancersOfServicesStayWhereItIsNotKnownWhichWorkloadClusterItWas(t *testing.T) {
+func TestServiceLoadBalancersRemainIfWorkloadIsUnknown(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
 	cluster := w.cluster("c", givenEndpoint)

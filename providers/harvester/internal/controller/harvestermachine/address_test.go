@@ -44,7 +44,7 @@ func fromPools(pools ...string) func(*infrav1.HarvesterMachine) {
 	}
 }
 
-func TestMachinesHaveAddressesFromPoolsWhichAreExhaustedInTurn(t *testing.T) {
+func TestAddressesFromSeveralPools(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -77,7 +77,7 @@ func (w *fixture) hold(infra *infrav1.HarvesterMachine, change func(client.Objec
 }
 
 // Upstream releases the address first, so that another machine can get it while the virtual machine still uses it.
-func TestD2AnAddressIsReleasedOnlyWhenItsVirtualMachineIsGone(t *testing.T) {
+func TestD2AddressIsReleasedAfterVirtualMachineIsDeleted(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -94,7 +94,7 @@ func TestD2AnAddressIsReleasedOnlyWhenItsVirtualMachineIsGone(t *testing.T) {
 }
 
 // Upstream releases the address in its status in each reconcile of a deletion, regardless of its holder.
-func TestD1DeletingAMachineDoesNotTakeAnAddressFromItsNewHolder(t *testing.T) {
+func TestD1DeleteKeepsAddressOfNewHolder(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -112,7 +112,7 @@ func TestD1DeletingAMachineDoesNotTakeAnAddressFromItsNewHolder(t *testing.T) {
 	w.Expect(w.allocated(pool)).To(HaveKeyWithValue(address, "default/lb"))
 }
 
-func TestAnAddressThatWasTakenAndNotNotedIsReleasedAllTheSame(t *testing.T) {
+func TestUnrecordedAddressIsReleased(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	stop := w.start()
@@ -127,7 +127,7 @@ func TestAnAddressThatWasTakenAndNotNotedIsReleasedAllTheSame(t *testing.T) {
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 }
 
-func TestAMachineHasItsAddressAgainAfterAMove(t *testing.T) {
+func TestAddressIsRestoredAfterMove(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	stop := w.start()
@@ -143,7 +143,7 @@ func TestAMachineHasItsAddressAgainAfterAMove(t *testing.T) {
 	w.Expect(w.allocated(pool)).To(HaveLen(1))
 }
 
-func TestAFailureDomainGivesItsMachinesAddressesFromItsOwnPoolAndTheClusterThoseOfTheOthers(t *testing.T) {
+func TestPoolOfFailureDomainTakesPrecedence(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	of := func(pool string) *infrav1.VMNetworkConfig {
@@ -172,7 +172,7 @@ func TestAFailureDomainGivesItsMachinesAddressesFromItsOwnPoolAndTheClusterThose
 	w.Expect(w.allocated(rest)).To(HaveLen(1))
 }
 
-func TestAGivenAddressIsTheMachines(t *testing.T) {
+func TestStaticAddress(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -185,7 +185,7 @@ func TestAGivenAddressIsTheMachines(t *testing.T) {
 	w.Expect(now.Status.AllocatedIPAddress).To(BeEmpty())
 }
 
-func TestDeletingAMachineLeavesNothingOfItAndEverythingOfOthers(t *testing.T) {
+func TestDeleteLeavesOnlyForeignObjects(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()

@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-func TestAVirtualMachineThatWasJustMadeIsWaitedForAndAnOlderOneIsLookedForOnHarvester(t *testing.T) {
+func TestCacheWait(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	now := time.Now()
@@ -33,7 +33,7 @@ func TestAVirtualMachineThatWasJustMadeIsWaitedForAndAnOlderOneIsLookedForOnHarv
 	g.Expect((&scope{infra: &infrav1.HarvesterMachine{}}).cacheWait(now)).To(BeZero(), "its status was lost with a move")
 }
 
-func TestAnInstanceThatDoesNotRunYetIsNotBlamedForItsGuestAgent(t *testing.T) {
+func TestUnprovisionedMessage(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := &scope{infra: &infrav1.HarvesterMachine{}, infraCluster: &infrav1.HarvesterCluster{}, vmi: &kubevirtv1.VirtualMachineInstance{}}
@@ -43,7 +43,7 @@ func TestAnInstanceThatDoesNotRunYetIsNotBlamedForItsGuestAgent(t *testing.T) {
 	g.Expect(s.unprovisionedMessage()).To(ContainSubstring("its guest agent reports none"))
 }
 
-func TestADeletionHasFailedSinceNothingOfItHasSucceeded(t *testing.T) {
+func TestFailedFor(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r, now := &Reconciler{}, time.Now()

@@ -23,7 +23,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-func TestAMachineGetsAVirtualMachineInItsFailureDomainAndIsProvisionedWhenThatRunsAndHasAnAddress(t *testing.T) {
+func TestMachineIsProvisionedInItsFailureDomain(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -43,7 +43,7 @@ func TestAMachineGetsAVirtualMachineInItsFailureDomainAndIsProvisionedWhenThatRu
 }
 
 // Upstream reports the requested failure domain, even before the virtual machine exists, and never updates it.
-func TestF1TheFailureDomainIsWhereTheVirtualMachineRunsAndFollowsItsMigration(t *testing.T) {
+func TestF1FailureDomainFollowsMigration(t *testing.T) {
 	sim.NeedsMigration(t)
 	t.Parallel()
 	w := newFixture(t)
@@ -59,7 +59,7 @@ func TestF1TheFailureDomainIsWhereTheVirtualMachineRunsAndFollowsItsMigration(t 
 }
 
 // Upstream adds the failure domain's term to the user's affinity, and stores it again with each attempt.
-func TestF6TheAffinityThatTheUserAskedForStaysAsItIs(t *testing.T) {
+func TestF6AffinityOfUserIsNotModified(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -76,7 +76,7 @@ func TestF6TheAffinityThatTheUserAskedForStaysAsItIs(t *testing.T) {
 }
 
 // Upstream reports a machine as ready as soon as its virtual machine is created.
-func TestD5AMachineIsNotReadyBeforeItsVirtualMachineHasAnAddress(t *testing.T) {
+func TestD5MachineWithoutAddressIsNotReady(t *testing.T) {
 	w := newFixture(t)
 	w.fault("no-agents", true)
 	w.start()
@@ -91,7 +91,7 @@ func TestD5AMachineIsNotReadyBeforeItsVirtualMachineHasAnAddress(t *testing.T) {
 	w.waitForProvisioned(infra)
 }
 
-func TestAVirtualMachineThatWasMadeAndNotNotedIsFoundAgainAndNotMadeTwice(t *testing.T) {
+func TestUnrecordedVirtualMachineIsAdopted(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	stop := w.start()
@@ -108,7 +108,7 @@ func TestAVirtualMachineThatWasMadeAndNotNotedIsFoundAgainAndNotMadeTwice(t *tes
 	w.Expect(w.latest(infra).Spec.ProviderID).To(Equal(virtualmachine.ProviderID(made)))
 }
 
-func TestAVirtualMachineThatUpstreamMadeIsTakenOverByItsProviderIDAndDeletedWithItsVolumes(t *testing.T) {
+func TestUpstreamVirtualMachineIsTakenOverAndDeleted(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	former := w.foreignVM("a")
@@ -136,7 +136,7 @@ func TestAVirtualMachineThatUpstreamMadeIsTakenOverByItsProviderIDAndDeletedWith
 	w.Eventually(w.claims).Should(BeEmpty())
 }
 
-func TestAVirtualMachineOfTheSameNameThatIsSomebodyElsesIsNeitherAdoptedNorDeleted(t *testing.T) {
+func TestForeignVirtualMachineIsNeitherAdoptedNorDeleted(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	foreign := w.foreignVM("a")
@@ -150,7 +150,7 @@ func TestAVirtualMachineOfTheSameNameThatIsSomebodyElsesIsNeitherAdoptedNorDelet
 	w.Expect(w.vm(infra).DeletionTimestamp).To(BeNil())
 }
 
-func TestAVirtualMachineThatSomebodyDeletesIsNotMadeAnew(t *testing.T) {
+func TestDeletedVirtualMachineIsNotRecreated(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -163,7 +163,7 @@ func TestAVirtualMachineThatSomebodyDeletesIsNotMadeAnew(t *testing.T) {
 	w.waitForDeletion(infra)
 }
 
-func TestAVirtualMachineThatNoHostHasRoomForSaysSoAndStartsWhenOneHas(t *testing.T) {
+func TestUnschedulableVirtualMachineStartsOnceHostHasCapacity(t *testing.T) {
 	w := newFixture(t)
 	for _, host := range []string{"zone-3-host-1", "zone-3-host-2"} {
 		w.fault("cordoned", true, host)
@@ -177,7 +177,7 @@ func TestAVirtualMachineThatNoHostHasRoomForSaysSoAndStartsWhenOneHas(t *testing
 	w.Eventually(func() bool { return conditions.IsTrue(w.latest(infra), infrav1.VMProvisioningReadyCondition) }).Should(BeTrue())
 }
 
-func TestAMachineWaitsForItsFailureDomainToReceiveMachines(t *testing.T) {
+func TestMachineWaitsForFailureDomain(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.domain("zone-2", faultlinev1.DomainCordoned)
@@ -190,7 +190,7 @@ func TestAMachineWaitsForItsFailureDomainToReceiveMachines(t *testing.T) {
 	w.Expect(w.latest(infra).Status.FailureDomain).To(Equal("zone-2"))
 }
 
-func TestAMachineOfAFailureDomainThatNoHostIsInWaitsUntilOneIs(t *testing.T) {
+func TestMachineWaitsForHostInFailureDomain(t *testing.T) {
 	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-9")
@@ -203,7 +203,7 @@ func TestAMachineOfAFailureDomainThatNoHostIsInWaitsUntilOneIs(t *testing.T) {
 	w.Expect(w.vmi(infra).Status.NodeName).To(Equal("zone-1-host-2"))
 }
 
-func TestAMachineCostsAFewRequestsToHarvesterAndNoneWhenItIsReady(t *testing.T) {
+func TestNumberOfRequestsOfMachine(t *testing.T) {
 	w := newFixture(t)
 	w.start()
 	w.waitForProvisioned(w.machine("first", "zone-1")) // informers list once
@@ -221,7 +221,7 @@ func TestAMachineCostsAFewRequestsToHarvesterAndNoneWhenItIsReady(t *testing.T) 
 
 // The first write stores the id, before any object is created. The others store the provider ID, the creation, and the running state.
 // Intermediate states are written at most every five seconds.
-func TestAMachineIsWrittenFourTimesUntilItIsReady(t *testing.T) {
+func TestNumberOfWritesOfMachine(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -243,7 +243,7 @@ func claimSpec() corev1.PersistentVolumeClaimSpec {
 	}
 }
 
-func TestAKeyThatTheBootstrapDataDoNotTakeIsToldOf(t *testing.T) {
+func TestUnusedKeyPairIsReported(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()

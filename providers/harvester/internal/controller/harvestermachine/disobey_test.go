@@ -17,7 +17,7 @@ import (
 )
 
 // Each fault is tested separately: every object is created exactly once, and deleted without leftovers.
-func TestMachinesComeAndGoWholeWhateverBecomesOfRequestsToHarvester(t *testing.T) {
+func TestMachineLifecycleWithFailingRequests(t *testing.T) {
 	for i, fault := range []struct {
 		name string
 		args []string

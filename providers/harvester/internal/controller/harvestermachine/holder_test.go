@@ -40,7 +40,7 @@ func (w *fixture) revertToFormerHolder(infra *infrav1.HarvesterMachine, pool str
 	w.allocate(pool, w.latest(infra).Status.AllocatedIPAddress, infra.Namespace+"/"+infra.Name)
 }
 
-func TestMachinesOfOneNameOfTwoManagementClustersHaveAddressesOfTheirOwn(t *testing.T) {
+func TestMachinesOfSameNameHaveDifferentAddresses(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -56,7 +56,7 @@ func TestMachinesOfOneNameOfTwoManagementClustersHaveAddressesOfTheirOwn(t *test
 	w.Expect(w.event(infra, "AddressLeft")).To(BeEmpty())
 }
 
-func TestAnAddressThatAnEarlierVersionGaveIsTheMachinesAloneFromThenOn(t *testing.T) {
+func TestAddressOfEarlierReleaseIsAdopted(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	stop := w.start()
@@ -80,7 +80,7 @@ func TestAnAddressThatAnEarlierVersionGaveIsTheMachinesAloneFromThenOn(t *testin
 	w.Expect(w.allocated(pool)).To(BeEmpty(), "it is released all the same when it goes at once")
 }
 
-func TestAnAddressThatAMachineUsesIsKeptForItWhenItsRecordIsLost(t *testing.T) {
+func TestUsedAddressIsKeptWithoutRecord(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	stop := w.start()
@@ -95,7 +95,7 @@ func TestAnAddressThatAMachineUsesIsKeptForItWhenItsRecordIsLost(t *testing.T) {
 	w.Expect(w.allocated(pool)).To(HaveKeyWithValue(address, HavePrefix(w.formerHolder("a")+"@")))
 }
 
-func TestTwoMachinesThatWereGivenOneAddressAreToldAndNeitherTakesItFromTheOther(t *testing.T) {
+func TestDuplicateAddressIsReported(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	stop := w.start()
@@ -113,7 +113,7 @@ func TestTwoMachinesThatWereGivenOneAddressAreToldAndNeitherTakesItFromTheOther(
 	w.Expect(w.allocated(pool)).To(HaveKeyWithValue(address, w.formerHolder("a")+"@another"))
 }
 
-func TestAnAddressOfWhichItIsNotKnownWhoseItIsIsLeftAndNamed(t *testing.T) {
+func TestAddressOfUnknownHolderIsKeptAndReported(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	pool := w.pool("one", 11)

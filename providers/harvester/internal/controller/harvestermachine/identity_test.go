@@ -35,7 +35,7 @@ func (w *fixture) expectComplete(infra *infrav1.HarvesterMachine, pool, address 
 	}).Should(Succeed())
 }
 
-func TestACopyOfAMachineTakesNothingOfIt(t *testing.T) {
+func TestCopiedMachineTakesNoObjectsOfOriginal(t *testing.T) {
 	t.Parallel()
 	for i, tc := range []struct {
 		name   string
@@ -69,7 +69,7 @@ func TestACopyOfAMachineTakesNothingOfIt(t *testing.T) {
 	}
 }
 
-func TestACopyOfAMachineIsMadeWhenItsAnnotationsAreRemoved(t *testing.T) {
+func TestCopiedMachineWithoutAnnotationsIsCreated(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -91,7 +91,7 @@ func TestACopyOfAMachineIsMadeWhenItsAnnotationsAreRemoved(t *testing.T) {
 }
 
 // The copy has the same name in another management namespace, and the same target namespace on Harvester.
-func TestACopyThatHasTheProviderIDOfAMachineNeitherAdoptsNorDeletesItsVirtualMachine(t *testing.T) {
+func TestCopiedProviderIDNeitherAdoptsNorDeletes(t *testing.T) {
 	t.Parallel()
 	one, two := newFixture(t), newFixture(t)
 	two.updateCluster(func(infra *infrav1.HarvesterCluster) { infra.Spec.TargetNamespace = one.name })

@@ -21,7 +21,7 @@ import (
 )
 
 // A machine waits for missing objects on Harvester. A new storage class enqueues it; the other kinds are polled.
-func TestAMachineWaitsForWhatItRefersToAndGoesOnWhenThatComes(t *testing.T) {
+func TestMachineWaitsForReferencedObjects(t *testing.T) {
 	t.Parallel()
 	volumes := func(volume infrav1.Volume) func(*infrav1.HarvesterMachine) {
 		return func(infra *infrav1.HarvesterMachine) { infra.Spec.Volumes = append(infra.Spec.Volumes, volume) }
@@ -81,7 +81,7 @@ func TestAMachineWaitsForWhatItRefersToAndGoesOnWhenThatComes(t *testing.T) {
 	}
 }
 
-func TestASpecThatCannotBeAVirtualMachineSaysWhichFieldIsWrong(t *testing.T) {
+func TestInvalidSpecIsReportedByField(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	for _, name := range []string{"image-1", "image-2"} {
@@ -120,7 +120,7 @@ func TestASpecThatCannotBeAVirtualMachineSaysWhichFieldIsWrong(t *testing.T) {
 	}
 }
 
-func TestAnImageGivesItsVolumeTheSizeWhenTheMachineSaysNone(t *testing.T) {
+func TestVolumeSizeDefaultsToImageSize(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -129,7 +129,7 @@ func TestAnImageGivesItsVolumeTheSizeWhenTheMachineSaysNone(t *testing.T) {
 	w.Expect(w.claims()[0].Spec.Resources.Requests.Storage().Value()).To(BeEquivalentTo(1 << 31))
 }
 
-func TestAFailureDomainGivesItsMachinesItsOwnNetworksAndStorageClass(t *testing.T) {
+func TestNetworksAndStorageClassOfFailureDomain(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(infra *infrav1.HarvesterCluster) {
 		infra.Spec.FailureDomains = []infrav1.HarvesterFailureDomain{
@@ -151,7 +151,7 @@ func TestAFailureDomainGivesItsMachinesItsOwnNetworksAndStorageClass(t *testing.
 	w.waitForReason(w.machine("b", "zone-2", both), infrav1.MachineCreatedCondition, infrav1.StorageClassNotFoundReason)
 }
 
-func TestAMachineWaitsForItsBootstrapData(t *testing.T) {
+func TestMachineWaitsForBootstrapData(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	machine := &clusterv1.Machine{}

@@ -59,7 +59,7 @@ func (p *pair) renamedVM() kubevirtv1.VirtualMachine {
 
 // Upstream selects machines by labels without a namespace. Clusters of the same name that share a namespace of Harvester select each
 // other's virtual machines.
-func TestD4MachinesOfOneNameThatShareANamespaceBothRunAndEachDeletesItsOwn(t *testing.T) {
+func TestD4MachinesOfSameNameInOneHarvesterNamespace(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	p.two.waitForProvisioned(p.second)
@@ -82,7 +82,7 @@ func TestD4MachinesOfOneNameThatShareANamespaceBothRunAndEachDeletesItsOwn(t *te
 	p.one.Expect(p.one.listOnHarvester(&corev1.SecretList{})).To(HaveField("Items", BeEmpty()))
 }
 
-func TestAMachineThatIsCalledOtherwiseOnHarvesterIsFoundAgainThereAlsoWhenItsOwnNameIsFree(t *testing.T) {
+func TestRecordedVirtualMachineNameIsKept(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	p.two.waitForProvisioned(p.second)
@@ -116,7 +116,7 @@ func TestAMachineThatIsCalledOtherwiseOnHarvesterIsFoundAgainThereAlsoWhenItsOwn
 }
 
 // A virtual machine that upstream created keeps its name, even if another cluster's machine has the same one.
-func TestAMachineLeavesItsNameToAVirtualMachineThatUpstreamMadeForAnotherClusterAndWaitsForOneThatMayBeItsOwn(t *testing.T) {
+func TestNameConflictWithUpstreamVirtualMachine(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	upstreams := func(name, cluster string) *kubevirtv1.VirtualMachine {
@@ -153,7 +153,7 @@ func TestAMachineLeavesItsNameToAVirtualMachineThatUpstreamMadeForAnotherCluster
 }
 
 // Both start at the same time: the machine whose Secret was created first gets the name.
-func TestAMachineLeavesItsNameToOneWhoseSecretHasIt(t *testing.T) {
+func TestNameConflictWithSecretOfAnotherMachine(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	name := w.name + "-a"

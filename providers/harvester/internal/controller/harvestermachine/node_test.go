@@ -50,7 +50,7 @@ func (w *fixture) node(name string) *corev1.Node {
 	return node
 }
 
-func TestANodeThatJoinsGetsTheProviderIDAndIsUsableWithoutACloudProvider(t *testing.T) {
+func TestNodeIsInitializedWithoutCloudProvider(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -69,7 +69,7 @@ func TestANodeThatJoinsGetsTheProviderIDAndIsUsableWithoutACloudProvider(t *test
 	w.Expect(w.node(infra.Name).Status.Addresses).To(ContainElement(HaveField("Type", corev1.NodeInternalIP)))
 }
 
-func TestANodeIsLeftToTheCloudProviderThatTheClusterHas(t *testing.T) {
+func TestNodeIsLeftToCloudProvider(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(infra *infrav1.HarvesterCluster) {
 		infra.Spec.UpdateCloudProviderConfig = infrav1.UpdateCloudProviderConfig{
@@ -83,7 +83,7 @@ func TestANodeIsLeftToTheCloudProviderThatTheClusterHas(t *testing.T) {
 	w.Expect(w.node(infra.Name).Status.Addresses).To(BeEmpty())
 }
 
-func TestANodeFollowsTheAddressesOfItsMachineUnlessSomebodyElseTellsItThem(t *testing.T) {
+func TestNodeAddressesFollowMachine(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -112,7 +112,7 @@ func TestANodeFollowsTheAddressesOfItsMachineUnlessSomebodyElseTellsItThem(t *te
 	w.Expect(w.node(infra.Name).Status.Addresses).To(Equal([]corev1.NodeAddress{theirs}))
 }
 
-func TestWhatIsKeptOfANodeTellsWhoseItIs(t *testing.T) {
+func TestStripNodeKeepsIdentity(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	node := &corev1.Node{Spec: corev1.NodeSpec{ProviderID: "harvester://1", PodCIDR: "10.0.0.0/24", Taints: []corev1.Taint{{Key: uninitialized}}}}
@@ -122,7 +122,7 @@ func TestWhatIsKeptOfANodeTellsWhoseItIs(t *testing.T) {
 	g.Expect(node.Spec).To(Equal(corev1.NodeSpec{ProviderID: "harvester://1", Taints: []corev1.Taint{{Key: uninitialized}}}))
 }
 
-func TestANodeOfTheMachinesNameThatIsAnotherMachinesIsLeftAlone(t *testing.T) {
+func TestNodeOfAnotherMachineIsNotChanged(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -133,7 +133,7 @@ func TestANodeOfTheMachinesNameThatIsAnotherMachinesIsLeftAlone(t *testing.T) {
 	w.Expect(w.node(infra.Name).Spec.Taints).To(ContainElement(HaveField("Key", uninitialized)))
 }
 
-func TestAMachineThatHasItsNodeIsNotReadyWhileItIsStoppedNorWhenItIsGone(t *testing.T) {
+func TestStoppedMachineIsNotReady(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestAClaimIsJustBoundWhileTheSchedulerHasNotHadItsTurn(t *testing.T) {
+func TestJustBound(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	for _, test := range []struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-func TestAMachineSaysThatItWaitsForAClusterWhoseIDIsRemoved(t *testing.T) {
+func TestMachineWaitsForIDOfCluster(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations = nil })
 	show := func(change func(*infrav1.HarvesterCluster)) {
@@ -37,7 +37,7 @@ func TestAMachineSaysThatItWaitsForAClusterWhoseIDIsRemoved(t *testing.T) {
 	w.waitForProvisioned(infra)
 }
 
-func TestNothingIsMadeOfAMachineWhoseIDIsRemoved(t *testing.T) {
+func TestNothingIsCreatedWhileIDOfMachineIsRemoved(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	example := &infrav1.HarvesterMachine{ObjectMeta: w.meta("example")}
@@ -54,7 +54,7 @@ func TestNothingIsMadeOfAMachineWhoseIDIsRemoved(t *testing.T) {
 	w.waitForProvisioned(infra)
 }
 
-func TestAnIDThatIsRemovedLaterComesBackFromTheVirtualMachine(t *testing.T) {
+func TestRemovedIDIsRestoredFromVirtualMachine(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()

@@ -33,7 +33,7 @@ func (w *fixture) startWithVMRejected(pool string) (infra *infrav1.HarvesterMach
 	}
 }
 
-func TestAManagerThatWasStoppedBetweenSecretAndVirtualMachineMakesOneOfEach(t *testing.T) {
+func TestCreateAfterRestartBetweenSecretAndVirtualMachine(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	stop := w.start()
@@ -55,7 +55,7 @@ func TestAManagerThatWasStoppedBetweenSecretAndVirtualMachineMakesOneOfEach(t *t
 }
 
 // A manager is stopped during the deletion, and the next one continues from that state.
-func TestADeletionIsFinishedByTheNextManagerWhereverTheFirstWasStopped(t *testing.T) {
+func TestDeletionCompletesAfterRestart(t *testing.T) {
 	t.Parallel()
 	terminating := func(w *fixture, infra *infrav1.HarvesterMachine) {
 		w.hold(infra, controllerutil.AddFinalizer)
@@ -108,7 +108,7 @@ func TestADeletionIsFinishedByTheNextManagerWhereverTheFirstWasStopped(t *testin
 	}
 }
 
-func TestAMachineWhoseManagerWasStoppedBetweenSecretAndVirtualMachineIsDeletedWithoutARest(t *testing.T) {
+func TestDeleteAfterRestartBetweenSecretAndVirtualMachine(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	stop := w.start()

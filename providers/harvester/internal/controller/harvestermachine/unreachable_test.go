@@ -23,7 +23,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-func TestNothingOfARunningMachineChangesWhileHarvesterCannotBeReached(t *testing.T) {
+func TestUnreachableHarvesterChangesNothing(t *testing.T) {
 	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
@@ -40,7 +40,7 @@ func TestNothingOfARunningMachineChangesWhileHarvesterCannotBeReached(t *testing
 	w.Expect(w.latest(infra)).To(Equal(before), "there was nothing to correct")
 }
 
-func TestAMachineIsDeletedWithoutHarvesterOnlyWhenItsUserLetsGoOfWhatIsThere(t *testing.T) {
+func TestDeleteWithoutHarvesterRequiresAbandonAnnotation(t *testing.T) {
 	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
@@ -58,7 +58,7 @@ func TestAMachineIsDeletedWithoutHarvesterOnlyWhenItsUserLetsGoOfWhatIsThere(t *
 	w.Expect(w.vm(infra).DeletionTimestamp).To(BeNil())
 }
 
-func TestAMachineIsDeletedWhenHarvesterIsBack(t *testing.T) {
+func TestDeleteWaitsForHarvester(t *testing.T) {
 	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
@@ -71,7 +71,7 @@ func TestAMachineIsDeletedWhenHarvesterIsBack(t *testing.T) {
 	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
 }
 
-func TestAMachineWhoseSecretIsGoneIsDeletedOverTheConnectionThatIsOpen(t *testing.T) {
+func TestDeleteUsesOpenConnectionWithoutSecret(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -83,7 +83,7 @@ func TestAMachineWhoseSecretIsGoneIsDeletedOverTheConnectionThatIsOpen(t *testin
 	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
 }
 
-func TestAMachineOfANamespaceThatIsBeingDeletedAndWhoseSecretIsGoneSaysHowItCanBeDeletedAndGoes(t *testing.T) {
+func TestDeleteInTerminatingNamespaceWithoutSecret(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	stop := w.start()
@@ -101,7 +101,7 @@ func TestAMachineOfANamespaceThatIsBeingDeletedAndWhoseSecretIsGoneSaysHowItCanB
 	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
 }
 
-func TestAMachineWhoseClusterIsGoneSaysHowItCanBeDeleted(t *testing.T) {
+func TestDeleteWithoutClusterReportsResolution(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -116,7 +116,7 @@ func TestAMachineWhoseClusterIsGoneSaysHowItCanBeDeleted(t *testing.T) {
 	w.waitForDeletion(infra)
 }
 
-func TestAMachineWhoseHostHasLostItsPowerIsNotCalledRunning(t *testing.T) {
+func TestHostWithoutPowerIsReported(t *testing.T) {
 	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-3")
@@ -132,7 +132,7 @@ func TestAMachineWhoseHostHasLostItsPowerIsNotCalledRunning(t *testing.T) {
 	w.waitForReason(infra, infrav1.VMRunningCondition, infrav1.VMRunningReason)
 }
 
-func TestAMachineThatIsDeletedOnAHostWithoutPowerSaysWhatItWaitsForAndGoesWhenItsPodIsDeletedByForce(t *testing.T) {
+func TestDeleteOnHostWithoutPower(t *testing.T) {
 	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-3")
@@ -153,7 +153,7 @@ func TestAMachineThatIsDeletedOnAHostWithoutPowerSaysWhatItWaitsForAndGoesWhenIt
 	w.Eventually(w.claims).Should(BeEmpty())
 }
 
-func TestAMachineIsNotCalledUnschedulableWhileItsVolumesAreMade(t *testing.T) {
+func TestPendingVolumesAreNotUnschedulable(t *testing.T) {
 	w := newFixture(t)
 	w.fault("no-volumes", true)
 	w.start()
@@ -170,7 +170,7 @@ func TestAMachineIsNotCalledUnschedulableWhileItsVolumesAreMade(t *testing.T) {
 	w.waitForProvisioned(infra)
 }
 
-func TestAMachineThatItsGuestHasShutDownIsSaidToBeStoppedWhateverItsRunStrategyIs(t *testing.T) {
+func TestGuestShutdownIsReportedForEachRunStrategy(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -184,7 +184,7 @@ func TestAMachineThatItsGuestHasShutDownIsSaidToBeStoppedWhateverItsRunStrategyI
 	w.Expect(conditions.GetReason(w.latest(infra), infrav1.VMRunningCondition)).To(Equal(infrav1.VMNotRunningReason))
 }
 
-func TestAMachineWithoutADomainRunsOnTheHostThatItsAffinityNamesByItsField(t *testing.T) {
+func TestNodeAffinityByField(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -201,7 +201,7 @@ func TestAMachineWithoutADomainRunsOnTheHostThatItsAffinityNamesByItsField(t *te
 	}
 }
 
-func TestAMachineWhoseHostDiesStaysTheSameAndRunsOnAnotherOfItsFailureDomain(t *testing.T) {
+func TestMachineRestartsOnAnotherHost(t *testing.T) {
 	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-3")
@@ -223,7 +223,7 @@ func TestAMachineWhoseHostDiesStaysTheSameAndRunsOnAnotherOfItsFailureDomain(t *
 	w.Expect(now.Status.Ready).To(BeTrue())
 }
 
-func TestAMachineIsDeletedWithoutItsCluster(t *testing.T) {
+func TestDeleteWithoutCluster(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -235,7 +235,7 @@ func TestAMachineIsDeletedWithoutItsCluster(t *testing.T) {
 	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty())
 }
 
-func TestAMachineThatHasNothingOnHarvesterIsDeletedAtOnce(t *testing.T) {
+func TestDeleteWithoutObjects(t *testing.T) {
 	w := newFixture(t)
 	w.fault("down", true)
 	w.start()
@@ -245,7 +245,7 @@ func TestAMachineThatHasNothingOnHarvesterIsDeletedAtOnce(t *testing.T) {
 	w.waitForDeletion(infra)
 }
 
-func TestARightThatIsMissingIsNamed(t *testing.T) {
+func TestMissingPermissionIsReported(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	everything := func(verbs ...string) []rbacv1.PolicyRule {
@@ -280,7 +280,7 @@ func (w *fixture) attach(infra *infrav1.HarvesterMachine) *kubevirtv1.VirtualMac
 	return other
 }
 
-func TestAMachineWhoseVolumeAnotherVirtualMachineUsesSaysSoAndGivesBackTheRest(t *testing.T) {
+func TestDeleteReportsVolumeInUse(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -305,7 +305,7 @@ func TestAMachineWhoseVolumeAnotherVirtualMachineUsesSaysSoAndGivesBackTheRest(t
 	w.Eventually(w.claims).Should(BeEmpty())
 }
 
-func TestAMachineWhoseVolumeIsUsedIsLetGoByItsUserAndTheVolumeStays(t *testing.T) {
+func TestAbandonAnnotationLeavesVolumeInUse(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -322,7 +322,7 @@ func TestAMachineWhoseVolumeIsUsedIsLetGoByItsUserAndTheVolumeStays(t *testing.T
 	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(HaveLen(1), "the one that uses the volume")
 }
 
-func TestAMachineThatMayBeLeftBehindIsDeletedWholeByAHarvesterThatFailsForAMoment(t *testing.T) {
+func TestAbandonAnnotationWaitsForTransientFailures(t *testing.T) {
 	w := newFixture(t)
 	w.start()
 	infra := w.machine("a", "zone-1")
@@ -342,7 +342,7 @@ func TestAMachineThatMayBeLeftBehindIsDeletedWholeByAHarvesterThatFailsForAMomen
 	w.Expect(w.event(infra, "Abandoned")).To(BeEmpty())
 }
 
-func TestAMachineThatMayBeLeftBehindIsDeletedWholeByAManagerThatHasJustStarted(t *testing.T) {
+func TestAbandonAnnotationWaitsForConnection(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	stop := w.start()

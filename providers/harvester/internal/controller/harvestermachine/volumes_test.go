@@ -69,7 +69,7 @@ func (w *fixture) upstreamMachine(name string) *infrav1.HarvesterMachine {
 	return infra
 }
 
-func TestHotPluggedVolumeOfAWorkloadOutlivesTheMachine(t *testing.T) {
+func TestDeleteKeepsHotPluggedVolume(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	infra := w.upstreamMachine("a")
@@ -84,7 +84,7 @@ func TestHotPluggedVolumeOfAWorkloadOutlivesTheMachine(t *testing.T) {
 	w.Eventually(w.claimNames).Should(Equal([]string{"pvc-data"}))
 }
 
-func TestAMachineIsDeletedAfterAWorkloadHasMovedAwayWithItsVolume(t *testing.T) {
+func TestDeleteAfterHotPluggedVolumeMoved(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	infra := w.upstreamMachine("a")
@@ -103,7 +103,7 @@ func TestAMachineIsDeletedAfterAWorkloadHasMovedAwayWithItsVolume(t *testing.T) 
 	w.Eventually(w.claimNames).Should(Equal([]string{"pvc-data"}))
 }
 
-func TestHotPluggedVolumeOutlivesAMachineThatIsDeletedBeforeItsManagerHasSeenIt(t *testing.T) {
+func TestDeleteBeforeTakeOverKeepsHotPluggedVolume(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	infra := w.upstreamMachine("a")
@@ -114,7 +114,7 @@ func TestHotPluggedVolumeOutlivesAMachineThatIsDeletedBeforeItsManagerHasSeenIt(
 	w.Eventually(w.claimNames).Should(Equal([]string{"pvc-data"}))
 }
 
-func TestMarksOfAnEarlierReleaseAreTakenOffVolumesThatArePluggedIn(t *testing.T) {
+func TestHotPluggedVolumesAreUnmarked(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	infra := w.upstreamMachine("a")
@@ -142,7 +142,7 @@ func TestMarksOfAnEarlierReleaseAreTakenOffVolumesThatArePluggedIn(t *testing.T)
 }
 
 // An earlier release marked the volume, and it is not attached when this release starts.
-func TestAVolumeThatAnEarlierReleaseHasMarkedOutlivesTheMachineThatItWasPluggedInto(t *testing.T) {
+func TestDeleteKeepsHotPluggedVolumeMarkedByEarlierRelease(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	stop := w.start()
@@ -160,7 +160,7 @@ func TestAVolumeThatAnEarlierReleaseHasMarkedOutlivesTheMachineThatItWasPluggedI
 	w.Eventually(w.claimNames).Should(Equal([]string{"pvc-data"}))
 }
 
-func TestTheVolumesOfARestoredCopyOutliveTheMachine(t *testing.T) {
+func TestDeleteKeepsVolumesOfRestoredCopy(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -176,7 +176,7 @@ func TestTheVolumesOfARestoredCopyOutliveTheMachine(t *testing.T) {
 	}).Should(BeTrue())
 }
 
-func TestACloneOutlivesTheMachine(t *testing.T) {
+func TestDeleteKeepsClone(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -192,7 +192,7 @@ func TestACloneOutlivesTheMachine(t *testing.T) {
 	}).Should(BeTrue())
 }
 
-func TestVolumesThatWereRestoredInPlaceGoWithTheMachineAndThoseFromBeforeStay(t *testing.T) {
+func TestDeleteVolumesRestoredInPlace(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -206,7 +206,7 @@ func TestVolumesThatWereRestoredInPlaceGoWithTheMachineAndThoseFromBeforeStay(t 
 	w.Eventually(w.claimNames).Should(Equal(before))
 }
 
-func TestTheDisksOfAnImageOfCDIGoWithTheMachine(t *testing.T) {
+func TestDeleteDisksOfCDIImage(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	image := &harvesterhciv1.VirtualMachineImage{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "cdi"}}
@@ -223,7 +223,7 @@ func TestTheDisksOfAnImageOfCDIGoWithTheMachine(t *testing.T) {
 	w.Eventually(w.claimNames).Should(Equal([]string{infra.Name + "-disk-9-other"}))
 }
 
-func TestAVolumeWhoseLabelSomebodyHasTakenOffStays(t *testing.T) {
+func TestDeleteKeepsUnlabelledVolume(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()

@@ -17,7 +17,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-func TestANodeWakesTheMachineWhoseVirtualMachineHasItsName(t *testing.T) {
+func TestNodeEnqueuesMachineByVirtualMachineName(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	machine := func(namespace, name string) *infrav1.HarvesterMachine {

@@ -37,7 +37,7 @@ func (w *fixture) heldMachine() *infrav1.HarvesterMachine {
 	return held
 }
 
-func TestAMachineWhoseKubeconfigExpiresStaysAsItIsAndGoesOnWithTheNextOne(t *testing.T) {
+func TestExpiredKubeconfigIsReportedUntilReplaced(t *testing.T) {
 	w := newFixture(t)
 	everything := []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}}
 	kubeconfig := sim.KubeconfigFor(w.name, everything, "")
@@ -57,7 +57,7 @@ func TestAMachineWhoseKubeconfigExpiresStaysAsItIsAndGoesOnWithTheNextOne(t *tes
 	w.Expect(w.latest(infra)).To(Equal(before))
 }
 
-func TestAMachineIsLeftAsItIsWhereItsKubeconfigLeadsToAnotherHarvester(t *testing.T) {
+func TestKubeconfigOfAnotherHarvesterChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -75,7 +75,7 @@ func TestAMachineIsLeftAsItIsWhereItsKubeconfigLeadsToAnotherHarvester(t *testin
 	w.Expect(w.vm(infra).DeletionTimestamp).To(BeNil())
 }
 
-func TestAMachineWaitsForTheIPPoolThatItNamesAndSaysWhichCannotServeIt(t *testing.T) {
+func TestMachineWaitsForIPPool(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.start()
@@ -93,7 +93,7 @@ func TestAMachineWaitsForTheIPPoolThatItNamesAndSaysWhichCannotServeIt(t *testin
 	w.waitForProvisioned(waits)
 }
 
-func TestAnImageThatCannotBeImportedIsSaidToBeInTheWay(t *testing.T) {
+func TestFailedImageImportIsReported(t *testing.T) {
 	w := newFixture(t)
 	w.fault("no-images", true)
 	image := &harvesterhciv1.VirtualMachineImage{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "broken"}}
@@ -115,7 +115,7 @@ func TestAnImageThatCannotBeImportedIsSaidToBeInTheWay(t *testing.T) {
 		Should(ContainSubstring("cannot be imported: 404 Not Found: import it again"))
 }
 
-func TestNothingIsDecidedOfAMachineWhileWatchesOfHarvesterBringNothing(t *testing.T) {
+func TestSilentWatchesChangeNothing(t *testing.T) {
 	w := newFixture(t)
 	w.silence = 3 * time.Second
 	w.start()

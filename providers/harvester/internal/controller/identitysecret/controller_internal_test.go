@@ -18,7 +18,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-func TestASecretIsKeptAsLongAsAClusterThatItAllowsUsesIt(t *testing.T) {
+func TestFinalizerOfUsedSecret(t *testing.T) {
 	const others = "example.com/others"
 	in := func(namespace, name string) *infrav1.HarvesterCluster {
 		return &infrav1.HarvesterCluster{
