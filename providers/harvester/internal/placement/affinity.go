@@ -30,8 +30,8 @@ type Topology struct {
 	Key, Value string
 }
 
-// Requirements holds what determines the scheduling of a virtual machine. Use Labels and Affinity together: the affinity selects the labels, which
-// the template and thus the pod must have.
+// Requirements holds what determines the scheduling of a virtual machine. Use Labels and Affinity together: the affinity selects the
+// labels, which the template and thus the pod must have.
 type Requirements struct {
 	// ClusterID distinguishes the cluster's machines from those of other clusters, which may have the same name and namespace.
 	ClusterID string

@@ -47,9 +47,9 @@ func TestDomainIsAddedToEveryUserTerm(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			before := tc.user.DeepCopy()
-			wants := placement.Requirements{ClusterID: "id", Domain: placement.Topology{Key: zoneKey, Value: "a"}, Node: tc.user}
+			requirements := placement.Requirements{ClusterID: "id", Domain: placement.Topology{Key: zoneKey, Value: "a"}, Node: tc.user}
 			for range 2 {
-				g.Expect(placement.Affinity(wants).NodeAffinity).To(Equal(tc.want))
+				g.Expect(placement.Affinity(requirements).NodeAffinity).To(Equal(tc.want))
 				g.Expect(tc.user).To(Equal(before))
 			}
 		})
@@ -116,8 +116,8 @@ func TestAffinityDoesNotShareUserTerms(t *testing.T) {
 	machine.Spec.WorkloadAffinity = &corev1.PodAffinity{}
 	machine.Labels = map[string]string{faultlinev1.DistributionKeyLabel: "md-0"}
 	before := machine.DeepCopy()
-	wants, _ := placement.RequirementsOf(clusterOf(), hosts(node("h", "a")), machine, false, placement.Topology{Key: zoneKey, Value: "a"})
-	made := placement.Affinity(wants)
+	requirements, _ := placement.RequirementsOf(clusterOf(), hosts(node("h", "a")), machine, false, placement.Topology{Key: zoneKey, Value: "a"})
+	made := placement.Affinity(requirements)
 	made.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0].Values[0] = "no"
 	g.Expect(machine).To(Equal(before))
 	g.Expect(terms[:2][1]).To(BeZero())
@@ -141,8 +141,8 @@ func TestAntiAffinityOfGroup(t *testing.T) {
 		"same name, other cluster": {ClusterID: "two", Deployment: "md"},
 		"other control plane":      {ClusterID: "two", ControlPlane: true},
 	}
-	for name, wants := range groups {
-		affinity := placement.Affinity(wants)
+	for name, requirements := range groups {
+		affinity := placement.Affinity(requirements)
 		NewWithT(t).Expect(affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution).To(HaveLen(1))
 		term := affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm
 		NewWithT(t).Expect(term.TopologyKey).To(Equal(corev1.LabelHostname))
@@ -155,13 +155,13 @@ func TestAntiAffinityOfGroup(t *testing.T) {
 func TestMachinesWithoutDomainAreSpread(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	wants, _ := placement.RequirementsOf(clusterOf(), hosts(node("h", "a")), &infrav1.HarvesterMachine{}, false, placement.Topology{})
-	preferred := placement.Affinity(wants).PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+	requirements, _ := placement.RequirementsOf(clusterOf(), hosts(node("h", "a")), &infrav1.HarvesterMachine{}, false, placement.Topology{})
+	preferred := placement.Affinity(requirements).PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution
 	g.Expect(preferred).To(HaveExactElements(
 		And(HaveField("Weight", int32(100)), HaveField("PodAffinityTerm.TopologyKey", corev1.LabelHostname)),
 		And(HaveField("Weight", int32(50)), HaveField("PodAffinityTerm.TopologyKey", zoneKey))))
-	wants.Domain = placement.Topology{Key: zoneKey, Value: "a"}
-	g.Expect(placement.Affinity(wants).PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution).To(HaveLen(1))
+	requirements.Domain = placement.Topology{Key: zoneKey, Value: "a"}
+	g.Expect(placement.Affinity(requirements).PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution).To(HaveLen(1))
 }
 
 func TestDomainIsAlwaysRequired(t *testing.T) {
@@ -195,7 +195,7 @@ func TestLogicalDomainAffinity(t *testing.T) {
 		"another key of another cluster": {other: placement.Labels(logical("two", "md-1"))},
 		"a worker without a key":         {other: placement.Labels(placement.Requirements{ClusterID: "id", Deployment: "md"})},
 		"a control plane":                {other: placement.Labels(placement.Requirements{ClusterID: "id", ControlPlane: true})},
-		"somebody else's":                {other: map[string]string{}},
+		"foreign":                        {other: map[string]string{}},
 	} {
 		g.Expect(selects(t, near, tc.other)).To(Equal(tc.near), name)
 		g.Expect(selects(t, apart, tc.other)).To(Equal(tc.apart), name)
@@ -206,7 +206,7 @@ func TestLogicalDomainAffinity(t *testing.T) {
 	made = placement.Affinity(preferred)
 	g.Expect(made.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution).To(BeEmpty())
 	g.Expect(made.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution).To(ContainElement(HaveField("PodAffinityTerm", apart)))
-	g.Expect(made.NodeAffinity).To(Equal(requires(expressions(in(zoneKey, "a")))), "whoever has the value has the label")
+	g.Expect(made.NodeAffinity).To(Equal(requires(expressions(in(zoneKey, "a")))), "a host with the value has the label")
 }
 
 func TestUnsuited(t *testing.T) {
@@ -249,8 +249,8 @@ func TestUnsuited(t *testing.T) {
 func TestLabelsMatchAffinity(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	wants, _ := placement.RequirementsOf(clusterOf(), hosts(node("h", "a")), worker("a-long-class-0"), false, placement.Topology{})
-	g.Expect(placement.Labels(wants)).To(Equal(map[string]string{
+	requirements, _ := placement.RequirementsOf(clusterOf(), hosts(node("h", "a")), worker("a-long-class-0"), false, placement.Topology{})
+	g.Expect(placement.Labels(requirements)).To(Equal(map[string]string{
 		infrav1.ClusterIDLabel: "id", clusterv1.MachineDeploymentNameLabel: "md",
 		faultlinev1.DistributionKeyLabel: "a-long-class-0", faultlinev1.DistributionClassLabel: "a-long-class",
 	}))

@@ -111,7 +111,7 @@ func singleHosts(cluster *infrav1.HarvesterCluster, hosts []Host) []Domain {
 	return domains
 }
 
-// named returns the host with that name or, if there is no such host, with that hostname. Clusters from before Faultline use the name.
+// named returns the host with that name or else the host with that hostname. Clusters from before Faultline use the name.
 func named(hosts []Host, name string) (Host, bool) {
 	all := filterHosts(hosts, func(h Host) bool { return h.Name == name })
 	all = append(all, filterHosts(hosts, func(h Host) bool { return h.Hostname == name })...)
@@ -233,16 +233,16 @@ func Notes(cluster *infrav1.HarvesterCluster, hosts []Host) []string {
 		}
 	}
 	if len(domains) == 0 {
-		return append(notes, fmt.Sprintf("no host of Harvester has the label %s, so there are no failure domains: "+
+		return append(notes, fmt.Sprintf("no host of Harvester has the label %s, so the cluster has no failure domains: "+
 			"label hosts, or set spec.failureDomains", cluster.Spec.DiscoveryKey()))
 	}
 	if domains[0].Key == corev1.LabelHostname && len(cluster.Spec.FailureDomains) == 0 && cluster.Spec.DiscoveryKey() != corev1.LabelHostname {
 		notes = append(notes, fmt.Sprintf("the failure domains are still the single hosts that were published before: label hosts with %s to replace them",
 			cluster.Spec.DiscoveryKey()))
 	}
-	if nowhere := outsideDomains(domains, hosts); len(nowhere) > 0 {
+	if unassigned := outsideDomains(domains, hosts); len(unassigned) > 0 {
 		notes = append(notes, fmt.Sprintf("hosts outside all failure domains, which run only machines without a failure domain: %s: add the label of a failure domain",
-			hostNames(nowhere)))
+			hostNames(unassigned)))
 	}
 	var alone []string
 	for _, domain := range domains {

@@ -117,13 +117,13 @@ func TestDomainHealth(t *testing.T) {
 		reason string
 	}{
 		"one host takes machines":              {[]corev1.Node{node("h1", "a"), node("h2", "a", notReady)}, ""},
-		"nobody has the label":                 {[]corev1.Node{node("h1", "b")}, infrav1.FailureDomainWithoutHostsReason},
+		"no host has the label":                {[]corev1.Node{node("h1", "b")}, infrav1.FailureDomainWithoutHostsReason},
 		"only a witness has the label":         {[]corev1.Node{node("h1", "a", witness)}, infrav1.FailureDomainWithoutHostsReason},
 		"all are down":                         {[]corev1.Node{node("h1", "a", notReady), node("h2", "a", notReady)}, infrav1.FailureDomainHostsUnhealthyReason},
 		"all are cordoned":                     {[]corev1.Node{node("h1", "a", cordoned), node("h2", "a", tainted("x"))}, infrav1.FailureDomainHostsCordonedReason},
 		"what is not cordoned is down":         {[]corev1.Node{node("h1", "a", cordoned), node("h2", "a", notReady)}, infrav1.FailureDomainHostsCordonedReason},
 		"KubeVirt starts machines on none":     {[]corev1.Node{node("h1", "a", noMachines)}, infrav1.FailureDomainHostsUnhealthyReason},
-		"down as Kubernetes says it by taints": {[]corev1.Node{node("h1", "a", notReady, tainted(corev1.TaintNodeUnreachable))}, infrav1.FailureDomainHostsUnhealthyReason},
+		"tainted by Kubernetes as unreachable": {[]corev1.Node{node("h1", "a", notReady, tainted(corev1.TaintNodeUnreachable))}, infrav1.FailureDomainHostsUnhealthyReason},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -200,7 +200,7 @@ func TestDomainWithoutHostsRemainsWhileInUse(t *testing.T) {
 	g.Expect(seen[1].Reason).To(Equal(infrav1.FailureDomainWithoutHostsReason))
 
 	cluster.Spec.FailureDomainTopologyKey = "rack"
-	g.Expect(placement.Domains(cluster, now)).To(BeEmpty(), "the user has said that zones are none")
+	g.Expect(placement.Domains(cluster, now)).To(BeEmpty(), "the user excluded zones")
 }
 
 func TestUnobservedKeepsKnownDomains(t *testing.T) {
@@ -217,7 +217,7 @@ func TestUnobservedKeepsKnownDomains(t *testing.T) {
 		}))
 	}
 	cluster.Status.Distribution.FailureDomains[0].RemovedSince = metav1.Now()
-	g.Expect(placement.Unobserved(cluster, "Why", "what")).To(HaveExactElements(HaveField("Name", "b")), "the other is none of the cluster's any more")
+	g.Expect(placement.Unobserved(cluster, "Why", "what")).To(HaveExactElements(HaveField("Name", "b")), "the other is no longer declared")
 
 	declared := clusterOf(infrav1.HarvesterFailureDomain{Name: "d", ControlPlane: ptr.To(false)})
 	g.Expect(placement.Unobserved(declared, "Why", "what")).To(HaveExactElements(And(HaveField("Name", "d"), HaveField("ControlPlane", false))))

@@ -92,8 +92,8 @@ func repels(taint corev1.Taint) bool {
 }
 
 func isSet(labels map[string]string, key string) bool {
-	value, there := labels[key]
-	return there && value != "false"
+	value, ok := labels[key]
+	return ok && value != "false"
 }
 
 // filterHosts returns the hosts that can be in failure domains and satisfy match.
@@ -109,11 +109,11 @@ func filterHosts(hosts []Host, match func(Host) bool) []Host {
 
 // hostNames formats hosts for a message.
 func hostNames(hosts []Host) string {
-	said := make([]string, 0, len(hosts))
+	list := make([]string, 0, len(hosts))
 	for _, host := range hosts {
-		said = append(said, host.Name)
+		list = append(list, host.Name)
 	}
-	return joinLimited(said)
+	return joinLimited(list)
 }
 
 func joinLimited(all []string) string {

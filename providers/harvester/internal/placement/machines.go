@@ -56,8 +56,8 @@ func Unlisted(cluster *infrav1.HarvesterCluster, hosts []Host, domain string) st
 	if domain == "" || slices.ContainsFunc(Domains(cluster, hosts), func(d Domain) bool { return d.Name == domain }) {
 		return ""
 	}
-	topology, nowhere := Resolve(cluster, hosts, domain)
-	if nowhere.Reason != "" {
+	topology, refusal := Resolve(cluster, hosts, domain)
+	if refusal.Reason != "" {
 		return ""
 	}
 	return fmt.Sprintf("HarvesterCluster %[2]s does not list failure domain %[1]s: the machine uses only hosts with the label %[3]s=%[4]s, and their "+
@@ -66,14 +66,14 @@ func Unlisted(cluster *infrav1.HarvesterCluster, hosts []Host, domain string) st
 
 // Observed returns the failure domain of a machine by its host: the requested one if it contains the host, or else the first by name that
 // does; "" if none does.
-func Observed(cluster *infrav1.HarvesterCluster, hosts []Host, host, asked string) string {
-	there := slices.IndexFunc(hosts, func(h Host) bool { return h.Name == host })
-	if there < 0 {
+func Observed(cluster *infrav1.HarvesterCluster, hosts []Host, host, requested string) string {
+	at := slices.IndexFunc(hosts, func(h Host) bool { return h.Name == host })
+	if at < 0 {
 		return ""
 	}
-	labels := hosts[there].Labels
-	if topology, nowhere := Resolve(cluster, hosts, asked); asked != "" && nowhere.Reason == "" && matches(hosts[there], topology) {
-		return asked
+	labels := hosts[at].Labels
+	if topology, refusal := Resolve(cluster, hosts, requested); requested != "" && refusal.Reason == "" && matches(hosts[at], topology) {
+		return requested
 	}
 	for _, domain := range Domains(cluster, hosts) {
 		if labels[domain.Key] == domain.Value {
@@ -91,13 +91,13 @@ func matches(host Host, topology Topology) bool {
 	return host.Labels[topology.Key] == topology.Value
 }
 
-// RequirementsOf returns what determines the scheduling of a new virtual machine for a machine of the cluster, in the resolved domain. The note
-// describes which request cannot be satisfied as required; "" if all can.
+// RequirementsOf returns what determines the scheduling of a new virtual machine for a machine of the cluster, in the resolved domain. The
+// note describes which request cannot be satisfied as required; "" if all can.
 func RequirementsOf(
 	cluster *infrav1.HarvesterCluster, hosts []Host, machine *infrav1.HarvesterMachine, controlPlane bool, domain Topology,
-) (wants Requirements, note string) {
+) (requirements Requirements, note string) {
 	physical := physicalKey(cluster, hosts)
-	wants = Requirements{
+	requirements = Requirements{
 		ClusterID: cluster.ID(), ControlPlane: controlPlane,
 		Deployment: machine.Labels[clusterv1.MachineDeploymentNameLabel], Domain: domain,
 		SpreadKey: cmp.Or(physical, cluster.Spec.DiscoveryKey()),
@@ -105,12 +105,12 @@ func RequirementsOf(
 	}
 	key := machine.Labels[faultlinev1.DistributionKeyLabel]
 	if key == "" || controlPlane {
-		return wants, ""
+		return requirements, ""
 	}
 	note = preferenceNote(cluster, hosts)
 	required := cluster.Spec.Distribution.Workers.Required
-	wants.Logical = Logical{Key: key, TopologyKey: physical, Required: required != nil && *required && physical != "" && note == ""}
-	return wants, note
+	requirements.Logical = Logical{Key: key, TopologyKey: physical, Required: required != nil && *required && physical != "" && note == ""}
+	return requirements, note
 }
 
 // preferenceNote returns why separation of logical failure domains is only a preference; "" if it is required, or if only a preference was
@@ -134,8 +134,8 @@ func preferenceNote(cluster *infrav1.HarvesterCluster, hosts []Host) string {
 		"and then replace machines that were created before", taken, key, joinLimited(alone))
 }
 
-// singleHostValues lists the values of the label that only a single host has. If the cluster has failure domains, only hosts in them count, because
-// its machines with a logical failure domain run on no others.
+// singleHostValues lists the values of the label that only a single host has. If the cluster has failure domains, only hosts in them count,
+// because its machines with a logical failure domain run on no others.
 func singleHostValues(cluster *infrav1.HarvesterCluster, hosts []Host, key string) []string {
 	domains := Domains(cluster, hosts)
 	count := map[string]int{}
@@ -150,9 +150,9 @@ func singleHostValues(cluster *infrav1.HarvesterCluster, hosts []Host, key strin
 // requests, or by default the label of its own failure domains. It returns "" if these have different labels: then only each machine's own
 // domain keeps logical ones apart.
 func physicalKey(cluster *infrav1.HarvesterCluster, hosts []Host) string {
-	asked := cmp.Or(cluster.Spec.Distribution.Workers.TopologyKey, faultlinev1.TopologyKeyZone)
-	if asked != faultlinev1.TopologyKeyZone {
-		return asked
+	requested := cmp.Or(cluster.Spec.Distribution.Workers.TopologyKey, faultlinev1.TopologyKeyZone)
+	if requested != faultlinev1.TopologyKeyZone {
+		return requested
 	}
 	domains := Domains(cluster, hosts)
 	if len(domains) == 0 {

@@ -166,13 +166,13 @@ func TestLogicalDomainsAreRequiredOnlyIfMachinesCanMigrate(t *testing.T) {
 		key      string
 		note     bool
 	}{
-		"not asked for":                      {hosts: two, key: zoneKey},
-		"asked for, with two hosts a domain": {hosts: two, workers: faultlinev1.WorkersDistribution{Required: ptr.To(true)}, required: true, key: zoneKey},
-		"asked for, with a domain of one":    {hosts: one, workers: faultlinev1.WorkersDistribution{Required: ptr.To(true)}, key: zoneKey, note: true},
-		"asked for, beside a zone of one that is no domain": {
+		"not requested":                        {hosts: two, key: zoneKey},
+		"requested, with two hosts per domain": {hosts: two, workers: faultlinev1.WorkersDistribution{Required: ptr.To(true)}, required: true, key: zoneKey},
+		"requested, with a single-host domain": {hosts: one, workers: faultlinev1.WorkersDistribution{Required: ptr.To(true)}, key: zoneKey, note: true},
+		"requested, with a single-host zone outside of all domains": {
 			hosts: one, domains: onlyA, workers: faultlinev1.WorkersDistribution{Required: ptr.To(true)}, required: true, key: zoneKey,
 		},
-		"asked for, over single hosts": {
+		"requested, over single hosts": {
 			hosts: two, workers: faultlinev1.WorkersDistribution{Required: ptr.To(true), TopologyKey: corev1.LabelHostname}, key: corev1.LabelHostname, note: true,
 		},
 	} {
@@ -182,14 +182,14 @@ func TestLogicalDomainsAreRequiredOnlyIfMachinesCanMigrate(t *testing.T) {
 			cluster := clusterOf(tc.domains...)
 			tc.workers.DesiredFailureDomains = ptr.To[int32](2)
 			cluster.Spec.Distribution.Workers = tc.workers
-			wants, note := placement.RequirementsOf(cluster, tc.hosts, worker("md-0"), false, placement.Topology{Key: zoneKey, Value: "a"})
-			g.Expect(wants.Logical).To(Equal(placement.Logical{Key: "md-0", TopologyKey: tc.key, Required: tc.required}))
+			requirements, note := placement.RequirementsOf(cluster, tc.hosts, worker("md-0"), false, placement.Topology{Key: zoneKey, Value: "a"})
+			g.Expect(requirements.Logical).To(Equal(placement.Logical{Key: "md-0", TopologyKey: tc.key, Required: tc.required}))
 			g.Expect(note).To(notEmptyIf(tc.note))
-			said := ContainElement(ContainSubstring("treats spec.distribution.workers.required as a preference"))
+			matcher := ContainElement(ContainSubstring("treats spec.distribution.workers.required as a preference"))
 			if !tc.note {
-				said = Not(said)
+				matcher = Not(matcher)
 			}
-			g.Expect(placement.Notes(cluster, tc.hosts)).To(said, "as long as it is so")
+			g.Expect(placement.Notes(cluster, tc.hosts)).To(matcher, "as long as it is so")
 		})
 	}
 }
@@ -198,17 +198,17 @@ func TestLogicalDomainsWithDifferentLabels(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	cluster := clusterOf(infrav1.HarvesterFailureDomain{Name: "a"}, infrav1.HarvesterFailureDomain{Name: "b", TopologyKey: "rack"})
-	wants, _ := placement.RequirementsOf(cluster, nil, worker("md-0"), false, placement.Topology{Key: "rack", Value: "b"})
-	g.Expect(wants.Logical.TopologyKey).To(BeEmpty())
-	g.Expect(placement.Affinity(wants).PodAffinity).To(BeNil())
-	g.Expect(placement.Labels(wants)).To(HaveKeyWithValue(faultlinev1.DistributionKeyLabel, "md-0"))
+	requirements, _ := placement.RequirementsOf(cluster, nil, worker("md-0"), false, placement.Topology{Key: "rack", Value: "b"})
+	g.Expect(requirements.Logical.TopologyKey).To(BeEmpty())
+	g.Expect(placement.Affinity(requirements).PodAffinity).To(BeNil())
+	g.Expect(placement.Labels(requirements)).To(HaveKeyWithValue(faultlinev1.DistributionKeyLabel, "md-0"))
 }
 
 func TestApartByHost(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		asked, domainsBy string
-		want             bool
+		requested, domainsBy string
+		want                 bool
 	}{
 		"by host, in zones":             {corev1.LabelHostname, corev1.LabelTopologyZone, true},
 		"by host, in domains of before": {corev1.LabelHostname, "", true},
@@ -220,7 +220,7 @@ func TestApartByHost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cluster := &infrav1.HarvesterCluster{}
-			cluster.Spec.Distribution.Workers.TopologyKey = tc.asked
+			cluster.Spec.Distribution.Workers.TopologyKey = tc.requested
 			cluster.Status.FailureDomains = []clusterv1.FailureDomain{{Name: "a", Attributes: map[string]string{placement.TopologyKeyAttribute: tc.domainsBy}}}
 			NewWithT(t).Expect(placement.ApartByHost(cluster)).To(Equal(tc.want))
 		})
@@ -230,7 +230,7 @@ func TestApartByHost(t *testing.T) {
 func TestControlPlaneHasNoLogicalFailureDomain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	wants, _ := placement.RequirementsOf(clusterOf(), nil, worker("md-0"), true, placement.Topology{})
-	g.Expect(wants.Logical).To(BeZero())
-	g.Expect(placement.Labels(wants)).To(Equal(map[string]string{infrav1.ClusterIDLabel: "id", infrav1.ControlPlaneLabel: "id"}))
+	requirements, _ := placement.RequirementsOf(clusterOf(), nil, worker("md-0"), true, placement.Topology{})
+	g.Expect(requirements.Logical).To(BeZero())
+	g.Expect(placement.Labels(requirements)).To(Equal(map[string]string{infrav1.ClusterIDLabel: "id", infrav1.ControlPlaneLabel: "id"}))
 }

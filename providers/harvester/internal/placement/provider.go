@@ -102,8 +102,8 @@ func ReadHosts(ctx context.Context, conn *harvester.Connection) ([]Host, *harves
 
 // MayBeStale reports whether the problem of a connection means that its caches may be stale. A missing right for one kind does not make the
 // caches of others stale.
-func MayBeStale(trouble *harvester.Problem) bool {
-	return trouble != nil && trouble.Reason != infrav1.HarvesterAccessDeniedReason
+func MayBeStale(problem *harvester.Problem) bool {
+	return problem != nil && problem.Reason != infrav1.HarvesterAccessDeniedReason
 }
 
 // Place reports a machine as existing as soon as an address may be allocated to it. A virtual machine that was created but not recorded is
@@ -137,9 +137,9 @@ func (h Harvester) Unsuited(ctx context.Context, machine client.Object, domain s
 	if problem != nil {
 		return "", nil //nolint:nilerr // what cannot be seen rules nothing out
 	}
-	topology, nowhere := Resolve(cluster, hosts, domain)
-	if nowhere.Reason != "" {
-		return nowhere.Message, nil
+	topology, refusal := Resolve(cluster, hosts, domain)
+	if refusal.Reason != "" {
+		return refusal.Message, nil
 	}
 	return Unsuited(of.Spec.NodeAffinity, hosts, topology), nil
 }

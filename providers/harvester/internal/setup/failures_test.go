@@ -33,10 +33,10 @@ func TestSlowHarvesterDelaysNoOther(t *testing.T) {
 	w := newFixture(t, 1, 1)
 	slow := simulator.Start(t, simulator.WithLayout(simulator.Zones(1, 1)), simulator.WithNamespaces(w.name))
 	w.create(&corev1.Secret{ObjectMeta: w.meta("slow"), Data: map[string][]byte{infrav1.KubeconfigKey: slow.Kubeconfig()}})
-	there := w.cluster("slow", func(c *infrav1.HarvesterCluster) {
+	slowCluster := w.cluster("slow", func(c *infrav1.HarvesterCluster) {
 		c.Spec.IdentitySecret.Name, c.Spec.FailureDomainTopologyKey = "slow", ""
 	})
-	w.waitForReason(there, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	w.waitForReason(slowCluster, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
 	here := w.cluster("fast")
 	w.waitForReason(here, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
 

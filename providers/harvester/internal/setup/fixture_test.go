@@ -37,8 +37,8 @@ const waitTimeout = 2 * time.Minute
 // pollInterval is the polling interval. Each poll is a request, which slows down a busy machine.
 const pollInterval = 50 * time.Millisecond
 
-// fixture is a test's part of the management cluster and of Harvester: a namespace of the same name in each, hosts, and a manager restricted
-// to the namespace. Hosts have no namespace, so each test labels the zones of its hosts with its own key.
+// fixture is a test's part of the management cluster and of Harvester: a namespace of the same name in each, hosts, and a manager
+// restricted to the namespace. Hosts have no namespace, so each test labels the zones of its hosts with its own key.
 type fixture struct {
 	*WithT
 	t         *testing.T
@@ -64,7 +64,7 @@ func newFixture(t *testing.T, zones, hostsPerZone int) *fixture {
 	return w
 }
 
-// newFixtureWithoutManager returns a world without hosts and without a running manager.
+// newFixtureWithoutManager returns a fixture without hosts and without a running manager.
 func newFixtureWithoutManager(t *testing.T) *fixture {
 	t.Helper()
 	return newFixtureWithoutManagerOn(t, sim)

@@ -71,15 +71,15 @@ func TestEndpointOfOwnLoadBalancerManager(t *testing.T) {
 	}
 }
 
-// startLoadBalancerManager runs the load balancer manager on the test's Harvester. It replaces Dial, because the guests accept no connections: every
-// running one counts as reachable.
+// startLoadBalancerManager runs the load balancer manager on the test's Harvester. It replaces Dial, because the guests accept no
+// connections: every running one counts as reachable.
 func (w *fixture) startLoadBalancerManager() {
 	w.t.Helper()
 	config, err := clientcmd.RESTConfigFromKubeConfig(w.sim.Kubeconfig())
 	w.Expect(err).NotTo(HaveOccurred())
-	there := runtime.NewScheme()
-	w.Expect(simulator.AddToScheme(there)).To(Succeed())
-	testworld.Start(w.t, config, nil, ctrl.Options{Scheme: there}, func(ctx context.Context, mgr ctrl.Manager) error {
+	harvesterScheme := runtime.NewScheme()
+	w.Expect(simulator.AddToScheme(harvesterScheme)).To(Succeed())
+	testworld.Start(w.t, config, nil, ctrl.Options{Scheme: harvesterScheme}, func(ctx context.Context, mgr ctrl.Manager) error {
 		return balancer.Add(ctx, mgr, balancer.Options{Pools: 2, LoadBalancers: 4, Dial: func(context.Context, string, string) (net.Conn, error) {
 			here, _ := net.Pipe()
 			return here, nil

@@ -17,7 +17,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// restrictAccount gives the world an account that may read cluster-scoped objects, do anything in the world's namespace, and read namespace default.
+// restrictAccount gives the test an account that may read cluster-scoped objects, do anything in the test's namespace, and read namespace
+// default.
 func (w *fixture) restrictAccount() {
 	w.t.Helper()
 	all := []string{"*"}

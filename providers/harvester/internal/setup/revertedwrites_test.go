@@ -65,7 +65,7 @@ func TestConflictingMachineWritesBackOff(t *testing.T) {
 	w.waitForProvisioned(machine)
 }
 
-// newFixtureWithoutMachines returns a world with a host and a cluster, without a running manager.
+// newFixtureWithoutMachines returns a fixture with a host and a cluster, without a running manager.
 func newFixtureWithoutMachines(t *testing.T) *fixture {
 	t.Helper()
 	w := newFixtureWithoutManager(t)

@@ -108,9 +108,9 @@ func connect(ctx context.Context, mgr ctrl.Manager, mode owned.ConsentMode, rule
 
 // addCluster completes the HarvesterCluster controller, whose connections are set, and adds it.
 func addCluster(ctx context.Context, mgr ctrl.Manager, o Options, r *harvestercluster.Reconciler, metrics *distribution.Metrics) error {
-	c, tells := mgr.GetClient(), manager.Recorder(mgr, "harvestercluster")
-	r.Client, r.Live, r.Recorder = c, mgr.GetAPIReader(), tells
-	r.Domains = &publish.Publisher{Client: c, Recorder: tells, Clock: clock.RealClock{}, Metrics: metrics}
+	c, recorder := mgr.GetClient(), manager.Recorder(mgr, "harvestercluster")
+	r.Client, r.Live, r.Recorder = c, mgr.GetAPIReader(), recorder
+	r.Domains = &publish.Publisher{Client: c, Recorder: recorder, Clock: clock.RealClock{}, Metrics: metrics}
 	if err := r.SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding HarvesterCluster controller: %w", err)
 	}

@@ -19,8 +19,8 @@ const legacyDiskInfix = "-disk-"
 
 // KnownClaims returns the names of the machine's disks as its metadata records them or, without a record, as they derive from its spec.
 func KnownClaims(machine *infrav1.HarvesterMachine) []string {
-	if noted := machine.Annotations[infrav1.VolumesAnnotation]; noted != "" {
-		return strings.Split(noted, ",")
+	if recorded := machine.Annotations[infrav1.VolumesAnnotation]; recorded != "" {
+		return strings.Split(recorded, ",")
 	}
 	return derivedClaims(machine)
 }
@@ -64,8 +64,8 @@ func claimsOf(vm *kubevirtv1.VirtualMachine, which func(*kubevirtv1.PersistentVo
 	return names
 }
 
-// CreatedFor reports whether a claim was created for a virtual machine from before Faultline: Harvester creates it from a claim template, or
-// its name follows the former pattern. A user may have attached any other claim.
+// CreatedFor reports whether a claim was created for a virtual machine from before Faultline: Harvester creates it from a claim template,
+// or its name follows the former pattern. A user may have attached any other claim.
 func CreatedFor(vm *kubevirtv1.VirtualMachine, claim string) bool {
 	return slices.Contains(claimTemplates(vm), claim) || strings.HasPrefix(claim, vm.Name+legacyDiskInfix)
 }

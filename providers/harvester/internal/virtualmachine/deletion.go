@@ -18,7 +18,7 @@ const finalizerGrace = time.Minute
 // snapshotFinalizer is Harvester's finalizer while it removes the snapshots of a virtual machine.
 const snapshotFinalizer = "VMController.CleanupPVCAndSnapshot"
 
-// Deletion is a virtual machine that is being deleted. VM is nil if only its instance still exists, and VMI is nil if there is no instance.
+// Deletion is a virtual machine that is being deleted. VM is nil if only its instance still exists, and VMI is nil without an instance.
 type Deletion struct {
 	VM  *kubevirtv1.VirtualMachine
 	VMI *kubevirtv1.VirtualMachineInstance
@@ -26,8 +26,8 @@ type Deletion struct {
 	HostNotReady string
 }
 
-// WaitMessage returns what the deletion waits for and what the user can do; "" while the deletion takes its normal time. again is when to check
-// again, 0 for never.
+// WaitMessage returns what the deletion waits for and what the user can do; "" while the deletion takes its normal time. again is when to
+// check again, 0 for never.
 func (l Deletion) WaitMessage(now time.Time) (why string, again time.Duration) {
 	if l.VMI != nil && l.VMI.Status.NodeName != "" && l.HostNotReady != "" {
 		return fmt.Sprintf("its host %s is not ready (%s), and Harvester keeps the instance until the host is ready, is taken out of service "+

@@ -31,9 +31,9 @@ func TestDeletionWaitMessage(t *testing.T) {
 	}
 	const kubeVirts = "kubevirt.io/virtualMachineControllerFinalize"
 	for name, tc := range map[string]struct {
-		leaving virtualmachine.Deletion
-		says    []string
-		again   time.Duration
+		leaving  virtualmachine.Deletion
+		messages []string
+		again    time.Duration
 	}{
 		"its guest shuts down":    {virtualmachine.Deletion{VM: vm(time.Second, kubeVirts), VMI: vmi(time.Second)}, nil, 59 * time.Second},
 		"it has only been marked": {virtualmachine.Deletion{VM: &kubevirtv1.VirtualMachine{}}, nil, time.Minute},
@@ -52,17 +52,17 @@ func TestDeletionWaitMessage(t *testing.T) {
 			virtualmachine.Deletion{VM: vm(time.Hour, "wrangler.cattle.io/VMController.CleanupPVCAndSnapshot")},
 			[]string{"wrangler.cattle.io/VMController.CleanupPVCAndSnapshot", "VirtualMachineBackups"}, 0,
 		},
-		"somebody's finalizer": {virtualmachine.Deletion{VM: vm(time.Hour, "a/b", "c/d")}, []string{"a/b, c/d"}, 0},
+		"a foreign finalizer": {virtualmachine.Deletion{VM: vm(time.Hour, "a/b", "c/d")}, []string{"a/b, c/d"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			why, again := tc.leaving.WaitMessage(now)
 			g.Expect(again).To(Equal(tc.again))
-			if len(tc.says) == 0 {
+			if len(tc.messages) == 0 {
 				g.Expect(why).To(BeEmpty())
 			}
-			for _, text := range tc.says {
+			for _, text := range tc.messages {
 				g.Expect(why).To(ContainSubstring(text))
 			}
 		})

@@ -42,7 +42,7 @@ func TestObjectNamesDeriveFromVirtualMachineName(t *testing.T) {
 	g.Expect(vm.Labels).To(And(HaveKeyWithValue(infrav1.VMNameLabel, "m1-0a1b2c3d"), HaveKeyWithValue(infrav1.VMNamePrefixLabel, "m1-0a1b2c3d")))
 	g.Expect(vm.Annotations[infrav1.VolumeClaimTemplatesAnnotation]).To(ContainSubstring(`"m1-0a1b2c3d-disk-0-`))
 	g.Expect(vm.Spec.Template.Spec.Volumes[0].PersistentVolumeClaim.ClaimName).To(HavePrefix("m1-0a1b2c3d-disk-0-"))
-	g.Expect(vm.Annotations).To(HaveKeyWithValue(infrav1.OwnerAnnotation, "ns/m1"), "that wakes the machine")
+	g.Expect(vm.Annotations).To(HaveKeyWithValue(infrav1.OwnerAnnotation, "ns/m1"), "its events enqueue the machine")
 }
 
 func TestBelongsToAnotherMachine(t *testing.T) {

@@ -59,9 +59,9 @@ type ExternalState struct {
 }
 
 // Observe returns the state of a virtual machine and its instance, which may be nil.
-func Observe(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, about ExternalState) Observed {
-	o := Observed{Problem: findProblem(&problemChecks{vm, vmi, about}), Waiting: string(vm.Status.PrintableStatus)}
-	if vmi != nil && lacksVolumes(vmi, about) {
+func Observe(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, external ExternalState) Observed {
+	o := Observed{Problem: findProblem(&problemChecks{vm, vmi, external}), Waiting: string(vm.Status.PrintableStatus)}
+	if vmi != nil && lacksVolumes(vmi, external) {
 		o.Waiting = "its PersistentVolumeClaims are not bound yet; if this persists, see their events in Harvester"
 	}
 	if vmi == nil {
@@ -135,14 +135,14 @@ func (s *problemChecks) unreachable() Problem {
 }
 
 func (s *problemChecks) paused() Problem {
-	var said string
+	var detail string
 	if s.vmi != nil {
-		said = inBrackets(vmiConditionMessage(s.vmi, kubevirtv1.VirtualMachineInstancePaused, corev1.ConditionTrue))
+		detail = inBrackets(vmiConditionMessage(s.vmi, kubevirtv1.VirtualMachineInstancePaused, corev1.ConditionTrue))
 	}
-	if said == "" && s.vm.Status.PrintableStatus != kubevirtv1.VirtualMachineStatusPaused {
+	if detail == "" && s.vm.Status.PrintableStatus != kubevirtv1.VirtualMachineStatusPaused {
 		return Problem{}
 	}
-	return Problem{infrav1.VMPausedReason, fmt.Sprintf("VirtualMachine %s is paused%s: unpause it, or delete the Machine", s.vm.Name, said)}
+	return Problem{infrav1.VMPausedReason, fmt.Sprintf("VirtualMachine %s is paused%s: unpause it, or delete the Machine", s.vm.Name, detail)}
 }
 
 // unplaced reports a lack of capacity. It prefers the instance's conditions, as those of its virtual machine lag behind.
@@ -226,8 +226,8 @@ func unschedulable(vmi *kubevirtv1.VirtualMachineInstance) bool {
 }
 
 // lacksVolumes reports whether the instance is unschedulable only until its claims are bound, as every new instance is.
-func lacksVolumes(vmi *kubevirtv1.VirtualMachineInstance, about ExternalState) bool {
-	return MayLackVolumes(vmi) && !about.Bound
+func lacksVolumes(vmi *kubevirtv1.VirtualMachineInstance, external ExternalState) bool {
+	return MayLackVolumes(vmi) && !external.Bound
 }
 
 // MayLackVolumes reports whether claims of the instance were missing or unbound when virt-controller first recorded why it has no host.
@@ -249,23 +249,23 @@ const (
 
 // message returns KubeVirt's message on the problem, in brackets; "" without one.
 func (s *problemChecks) message() string {
-	said := vmConditionMessage(s.vm, kubevirtv1.VirtualMachineFailure, corev1.ConditionTrue)
+	detail := vmConditionMessage(s.vm, kubevirtv1.VirtualMachineFailure, corev1.ConditionTrue)
 	if s.vmi == nil {
-		return inBrackets(cmp.Or(said, vmConditionMessage(s.vm, kubevirtv1.VirtualMachineReady, corev1.ConditionFalse)))
+		return inBrackets(cmp.Or(detail, vmConditionMessage(s.vm, kubevirtv1.VirtualMachineReady, corev1.ConditionFalse)))
 	}
 	for _, kind := range []kubevirtv1.VirtualMachineInstanceConditionType{
 		scheduledCondition, kubevirtv1.VirtualMachineInstanceSynchronized, kubevirtv1.VirtualMachineInstanceReady,
 	} {
-		said = cmp.Or(said, vmiConditionMessage(s.vmi, kind, corev1.ConditionFalse))
+		detail = cmp.Or(detail, vmiConditionMessage(s.vmi, kind, corev1.ConditionFalse))
 	}
-	return inBrackets(cmp.Or(said, s.vmi.Status.Reason))
+	return inBrackets(cmp.Or(detail, s.vmi.Status.Reason))
 }
 
-func inBrackets(said string) string {
-	if said == "" {
+func inBrackets(detail string) string {
+	if detail == "" {
 		return ""
 	}
-	return " (" + said + ")"
+	return " (" + detail + ")"
 }
 
 // vmConditionMessage returns the reason and message of a condition with that status; "" without one.

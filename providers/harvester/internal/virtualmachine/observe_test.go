@@ -40,10 +40,10 @@ type observation struct {
 	status   kubevirtv1.VirtualMachinePrintableStatus
 	strategy kubevirtv1.VirtualMachineRunStrategy
 	vmi      *kubevirtv1.VirtualMachineInstance
-	about    virtualmachine.ExternalState
+	external virtualmachine.ExternalState
 	failure  kubevirtv1.VirtualMachineCondition
 	reason   string
-	says     []string
+	messages []string
 }
 
 func (tc observation) check(t *testing.T) {
@@ -55,9 +55,9 @@ func (tc observation) check(t *testing.T) {
 	if tc.failure.Type != "" {
 		vm.Status.Conditions = append(vm.Status.Conditions, tc.failure)
 	}
-	o := virtualmachine.Observe(vm, tc.vmi, tc.about)
+	o := virtualmachine.Observe(vm, tc.vmi, tc.external)
 	g.Expect(o.Problem.Reason).To(Equal(tc.reason))
-	for _, text := range tc.says {
+	for _, text := range tc.messages {
 		g.Expect(o.Problem.Message).To(ContainSubstring(text))
 	}
 	g.Expect(o.Running).To(Equal(tc.vmi != nil && tc.vmi.Status.Phase == kubevirtv1.Running && tc.reason == ""))
@@ -92,8 +92,8 @@ func TestObserveProblemsBeforeRunning(t *testing.T) {
 		"before it runs": {status: kubevirtv1.VirtualMachineStatusStopped},
 		"unschedulable": {status: kubevirtv1.VirtualMachineStatusUnschedulable,
 			vmi:    with(starting(), "PodScheduled", corev1.ConditionFalse, "Unschedulable", "0/3 nodes are available"),
-			reason: infrav1.VMUnschedulableReason, says: []string{"(0/3 nodes are available)", "add capacity to its failure domain"}},
-		"unschedulable, as its instance says first": {status: kubevirtv1.VirtualMachineStatusStarting,
+			reason: infrav1.VMUnschedulableReason, messages: []string{"(0/3 nodes are available)", "add capacity to its failure domain"}},
+		"unschedulable by its instance only": {status: kubevirtv1.VirtualMachineStatusStarting,
 			vmi:    with(starting(), "PodScheduled", corev1.ConditionFalse, "Unschedulable", "0/3 nodes are available"),
 			reason: infrav1.VMUnschedulableReason},
 		"unschedulable without an instance": {status: kubevirtv1.VirtualMachineStatusUnschedulable, reason: infrav1.VMUnschedulableReason},
@@ -101,18 +101,18 @@ func TestObserveProblemsBeforeRunning(t *testing.T) {
 			vmi: with(starting(), "PodScheduled", corev1.ConditionFalse, "Unschedulable", unbound)},
 		"a claim of its did not exist at first": {status: kubevirtv1.VirtualMachineStatusUnschedulable,
 			vmi: with(starting(), "PodScheduled", corev1.ConditionFalse, "Unschedulable", missing)},
-		"its claims are bound, and there is no room": {status: kubevirtv1.VirtualMachineStatusUnschedulable, about: virtualmachine.ExternalState{Bound: true},
+		"its claims are bound, and hosts lack capacity": {status: kubevirtv1.VirtualMachineStatusUnschedulable, external: virtualmachine.ExternalState{Bound: true},
 			vmi:    with(starting(), "PodScheduled", corev1.ConditionFalse, "Unschedulable", missing),
-			reason: infrav1.VMUnschedulableReason, says: []string{"no host can run VirtualMachine m1: add capacity"}},
-		"its volumes have been bound, and its virtual machine does not say so yet": {status: kubevirtv1.VirtualMachineStatusUnschedulable, vmi: starting()},
-		"crashing":          {status: kubevirtv1.VirtualMachineStatusCrashLoopBackOff, reason: infrav1.VMProvisioningFailedReason, says: []string{"CrashLoopBackOff"}},
-		"its image is gone": {status: kubevirtv1.VirtualMachineStatusImagePullBackOff, reason: infrav1.VMProvisioningFailedReason},
-		"a volume is gone":  {status: kubevirtv1.VirtualMachineStatusPvcNotFound, reason: infrav1.VMProvisioningFailedReason, says: []string{"see its events in Harvester"}},
-		"a volume fails":    {status: kubevirtv1.VirtualMachineStatusDataVolumeError, reason: infrav1.VMProvisioningFailedReason},
+			reason: infrav1.VMUnschedulableReason, messages: []string{"no host can run VirtualMachine m1: add capacity"}},
+		"its volumes are bound, and its virtual machine does not show it yet": {status: kubevirtv1.VirtualMachineStatusUnschedulable, vmi: starting()},
+		"crashing":             {status: kubevirtv1.VirtualMachineStatusCrashLoopBackOff, reason: infrav1.VMProvisioningFailedReason, messages: []string{"CrashLoopBackOff"}},
+		"its image is missing": {status: kubevirtv1.VirtualMachineStatusImagePullBackOff, reason: infrav1.VMProvisioningFailedReason},
+		"a volume is missing":  {status: kubevirtv1.VirtualMachineStatusPvcNotFound, reason: infrav1.VMProvisioningFailedReason, messages: []string{"see its events in Harvester"}},
+		"a volume fails":       {status: kubevirtv1.VirtualMachineStatusDataVolumeError, reason: infrav1.VMProvisioningFailedReason},
 		"its instance fails": {status: kubevirtv1.VirtualMachineStatusRunning, vmi: in(kubevirtv1.Failed, ""),
 			reason: infrav1.VMProvisioningFailedReason},
 		"its instance is refused": {status: kubevirtv1.VirtualMachineStatusStopped, failure: refused,
-			reason: infrav1.VMProvisioningFailedReason, says: []string{"(FailedCreate: exceeded quota)"}},
+			reason: infrav1.VMProvisioningFailedReason, messages: []string{"(FailedCreate: exceeded quota)"}},
 		"a volume of one that runs is refused": {status: kubevirtv1.VirtualMachineStatusRunning, vmi: running(), failure: refused},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,28 +129,28 @@ func TestObserveProblemsAfterRunning(t *testing.T) {
 	lost := virtualmachine.ExternalState{Ran: true, HostNotReady: silent}
 	for name, tc := range map[string]observation{
 		"paused": {status: kubevirtv1.VirtualMachineStatusPaused, vmi: with(running(), "Paused", corev1.ConditionTrue, "PausedByUser", ""),
-			reason: infrav1.VMPausedReason, says: []string{"(PausedByUser)", "unpause it"}},
+			reason: infrav1.VMPausedReason, messages: []string{"(PausedByUser)", "unpause it"}},
 		"paused by its storage": {status: kubevirtv1.VirtualMachineStatusPaused,
 			vmi:    with(running(), "Paused", corev1.ConditionTrue, "PausedIOError", "VMI was paused, low-level IO error detected"),
-			reason: infrav1.VMPausedReason, says: []string{"(PausedIOError: VMI was paused, low-level IO error detected)"}},
+			reason: infrav1.VMPausedReason, messages: []string{"(PausedIOError: VMI was paused, low-level IO error detected)"}},
 		"its host does not report": {status: kubevirtv1.VirtualMachineStatusRunning, vmi: in(kubevirtv1.Failed, "NodeUnresponsive"),
-			reason: infrav1.VMHostUnreachableReason, says: []string{"host h1", "(NodeUnresponsive)", "repair the host"}},
+			reason: infrav1.VMHostUnreachableReason, messages: []string{"host h1", "(NodeUnresponsive)", "repair the host"}},
 		"its host is not ready, and KubeVirt calls it running": {status: kubevirtv1.VirtualMachineStatusRunning,
-			vmi: with(running(), "Ready", corev1.ConditionFalse, "", ""), about: lost,
-			reason: infrav1.VMHostUnreachableReason, says: []string{"host h1", silent, "vm-force-reset-policy", "or delete the Machine"}},
-		"its host was not ready, and its instance has failed": {status: kubevirtv1.VirtualMachineStatusStopped, vmi: in(kubevirtv1.Failed, ""), about: lost,
-			reason: infrav1.VMNotRunningReason, says: []string{"Harvester restarts it"}},
-		"crashed": {status: kubevirtv1.VirtualMachineStatusStopped, about: ran,
+			vmi: with(running(), "Ready", corev1.ConditionFalse, "", ""), external: lost,
+			reason: infrav1.VMHostUnreachableReason, messages: []string{"host h1", silent, "vm-force-reset-policy", "or delete the Machine"}},
+		"its host was not ready, and its instance has failed": {status: kubevirtv1.VirtualMachineStatusStopped, vmi: in(kubevirtv1.Failed, ""), external: lost,
+			reason: infrav1.VMNotRunningReason, messages: []string{"Harvester restarts it"}},
+		"crashed": {status: kubevirtv1.VirtualMachineStatusStopped, external: ran,
 			vmi:    with(in(kubevirtv1.Failed, ""), "Ready", corev1.ConditionFalse, "GuestNotRunning", "Guest VM is not reported as running"),
-			reason: infrav1.VMNotRunningReason, says: []string{"GuestNotRunning: Guest VM is not reported as running", "Harvester restarts it"}},
+			reason: infrav1.VMNotRunningReason, messages: []string{"GuestNotRunning: Guest VM is not reported as running", "Harvester restarts it"}},
 		"shut down by its guest": {status: kubevirtv1.VirtualMachineStatusStopped, strategy: kubevirtv1.RunStrategyRerunOnFailure,
-			vmi: in(kubevirtv1.Succeeded, ""), about: ran, reason: infrav1.VMNotRunningReason, says: []string{"was stopped", "start it"}},
+			vmi: in(kubevirtv1.Succeeded, ""), external: ran, reason: infrav1.VMNotRunningReason, messages: []string{"was stopped", "start it"}},
 		"stopped, and to run again on failure only": {status: kubevirtv1.VirtualMachineStatusStopped, strategy: kubevirtv1.RunStrategyRerunOnFailure,
-			about: ran, reason: infrav1.VMNotRunningReason, says: []string{"was stopped", "start it"}},
-		"stopped for a moment": {status: kubevirtv1.VirtualMachineStatusStopped, about: ran,
-			reason: infrav1.VMNotRunningReason, says: []string{"was stopped", "Harvester restarts it"}},
-		"stopped by somebody": {status: kubevirtv1.VirtualMachineStatusStopped, strategy: kubevirtv1.RunStrategyHalted,
-			reason: infrav1.VMNotRunningReason, says: []string{"was stopped in Harvester, or by its guest: start it"}},
+			external: ran, reason: infrav1.VMNotRunningReason, messages: []string{"was stopped", "start it"}},
+		"stopped for a moment": {status: kubevirtv1.VirtualMachineStatusStopped, external: ran,
+			reason: infrav1.VMNotRunningReason, messages: []string{"was stopped", "Harvester restarts it"}},
+		"stopped by a user": {status: kubevirtv1.VirtualMachineStatusStopped, strategy: kubevirtv1.RunStrategyHalted,
+			reason: infrav1.VMNotRunningReason, messages: []string{"was stopped in Harvester, or by its guest: start it"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -24,8 +24,8 @@ type Bootstrap struct {
 // AcceptsKeys reports whether a key can be added to the data.
 func (b Bootstrap) AcceptsKeys() bool { return !b.Ignition && isPart(b.Data) }
 
-// userDataHeaders lists the first lines that cloud-init recognises regardless of the content type. Other data are compressed, already multipart,
-// or for another program such as Talos.
+// userDataHeaders lists the first lines that cloud-init recognises regardless of the content type. Other data are compressed, already
+// multipart, or for another program such as Talos.
 func userDataHeaders() []string {
 	return []string{"#cloud-config", "## template: jinja", "#!/", "#cloud-boothook", "#include", "#part-handler"}
 }

@@ -172,7 +172,7 @@ func testDomainInUse(t *testing.T, api *rulestest.APIServer) {
 	other := machineIn(t, api, "other/other", "zone-c", "zone-c")
 
 	cluster.Spec.FailureDomains = cluster.Spec.FailureDomains[:2]
-	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "nobody of the cluster is in zone-c")
+	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "the cluster has no machine in zone-c")
 	changed := cluster.DeepCopy()
 	changed.Spec.FailureDomains = []infrav1.HarvesterFailureDomain{{Name: "zone-a", TopologyValue: "zone-d"}}
 	err := api.Update(ctx, changed)
@@ -196,19 +196,19 @@ func testDomainInUse(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(found), found)).To(Succeed())
 	found.Spec.FailureDomainTopologyKey = "example.com/rack"
 	cluster.Spec.FailureDomains = nil
-	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "nobody is left")
-	g.Expect(api.Update(ctx, found)).To(Succeed(), "nobody is left")
+	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "no machine is left")
+	g.Expect(api.Update(ctx, found)).To(Succeed(), "no machine is left")
 	g.Expect(api.Delete(ctx, other)).To(Succeed())
 }
 
 // machineIn creates CLUSTER/MACHINE, which requests one domain and is in another.
-func machineIn(t *testing.T, api *rulestest.APIServer, of, asked, observed string) *infrav1.HarvesterMachine {
+func machineIn(t *testing.T, api *rulestest.APIServer, of, requested, observed string) *infrav1.HarvesterMachine {
 	t.Helper()
 	g := NewWithT(t)
 	cluster, name, _ := strings.Cut(of, "/")
 	machine := &infrav1.HarvesterMachine{ObjectMeta: rulestest.Named(name), Spec: validMachine()}
 	machine.Labels = map[string]string{clusterv1.ClusterNameLabel: cluster}
-	machine.Spec.FailureDomain = asked
+	machine.Spec.FailureDomain = requested
 	g.Expect(api.Create(t.Context(), machine)).To(Succeed())
 	machine.Status.FailureDomain = observed
 	g.Expect(api.Status().Update(t.Context(), machine)).To(Succeed())
@@ -241,7 +241,7 @@ func testFoundDomainInUse(t *testing.T, api *rulestest.APIServer, cluster *infra
 	g.Expect(api.Status().Update(ctx, cluster)).To(Succeed())
 	rulestest.Refused(g, list(infrav1.HarvesterFailureDomain{Name: "zone-a"}), "spec.failureDomains: Forbidden")
 	g.Expect(list(infrav1.HarvesterFailureDomain{Name: "zone-a", TopologyKey: "kubernetes.io/hostname", TopologyValue: "host-1"})).
-		To(Succeed(), "it was a host from before, and zone-b was none that is published")
+		To(Succeed(), "the domain was a host, and zone-b was not published")
 }
 
 // testListTakenAway removes a cluster's list of failure domains, which are discovered from then on.
@@ -253,7 +253,7 @@ func testListTakenAway(t *testing.T, api *rulestest.APIServer, cluster *infrav1.
 	rulestest.Refused(g, api.Update(ctx, other), "spec.failureDomains: Forbidden", "spec.failureDomains: Forbidden")
 	same := cluster.DeepCopy()
 	same.Spec.FailureDomains = nil
-	g.Expect(api.Update(ctx, same, client.DryRunAll)).To(Succeed(), "the labels of hosts tell the same domains")
+	g.Expect(api.Update(ctx, same, client.DryRunAll)).To(Succeed(), "the labels of hosts define the same domains")
 }
 
 func testClusterTemplateAdmission(t *testing.T, api *rulestest.APIServer) {

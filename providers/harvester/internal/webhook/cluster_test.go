@@ -50,7 +50,7 @@ func TestValidateCluster(t *testing.T) {
 		{"nothing at all", func(s *spec) { *s = spec{} }, nil},
 		{"target namespace that cannot be", func(s *spec) { s.TargetNamespace = "a.b" }, []string{"spec.targetNamespace: Invalid value"}},
 
-		{"pool beside DHCP", func(s *spec) { s.LoadBalancerConfig.IPAMType, s.LoadBalancerConfig.IPPoolRef = infrav1.DHCP, "a" },
+		{"pool with DHCP", func(s *spec) { s.LoadBalancerConfig.IPAMType, s.LoadBalancerConfig.IPPoolRef = infrav1.DHCP, "a" },
 			[]string{"spec.loadBalancerConfig.ipPool: Forbidden", "spec.loadBalancerConfig.ipPoolRef: Forbidden"}},
 		{"no pool is named", func(s *spec) { s.LoadBalancerConfig.IPPool = infrav1.IPPool{} }, nil},
 		{"pool without a network", func(s *spec) { s.LoadBalancerConfig.IPPool.VMNetwork = "" }, []string{"spec.loadBalancerConfig.ipPool.vmNetwork: Invalid value"}},
@@ -85,16 +85,16 @@ func TestValidateAddressesAndDomains(t *testing.T) {
 	testRules(t, validCluster, validateCluster, []ruleCase[spec]{
 		{"addresses from nowhere", func(s *spec) { s.VMNetworkConfig.IPPoolRefs = nil }, []string{"spec.vmNetworkConfig.ipPoolRefs: Required value"}},
 		{"pool without a name", func(s *spec) { s.VMNetworkConfig.IPPoolRefs[1] = "" }, []string{"spec.vmNetworkConfig.ipPoolRefs[1]: Required value"}},
-		{"pools that exist and one that is to be made", func(s *spec) { s.VMNetworkConfig.IPPool = &s.LoadBalancerConfig.IPPool },
+		{"ipPool and existing pools", func(s *spec) { s.VMNetworkConfig.IPPool = &s.LoadBalancerConfig.IPPool },
 			[]string{"spec.vmNetworkConfig.ipPool: Forbidden"}},
-		{"pool that is to be made", func(s *spec) {
+		{"ipPool", func(s *spec) {
 			s.VMNetworkConfig.IPPoolRefs, s.VMNetworkConfig.IPPool = nil, &s.LoadBalancerConfig.IPPool
 		}, nil},
-		{"gateway that is no address", func(s *spec) { s.VMNetworkConfig.Gateway = "10.20.0.256" }, []string{"spec.vmNetworkConfig.gateway: Invalid value"}},
+		{"invalid gateway", func(s *spec) { s.VMNetworkConfig.Gateway = "10.20.0.256" }, []string{"spec.vmNetworkConfig.gateway: Invalid value"}},
 		{"length of a prefix for a mask", func(s *spec) { s.VMNetworkConfig.SubnetMask = "24" }, []string{"spec.vmNetworkConfig.subnetMask: Invalid value"}},
 		{"mask with a hole", func(s *spec) { s.VMNetworkConfig.SubnetMask = "255.0.255.0" }, []string{"spec.vmNetworkConfig.subnetMask: Invalid value"}},
 		{"DNS server by name", func(s *spec) { s.VMNetworkConfig.DNSServers[0] = "dns" }, []string{"spec.vmNetworkConfig.dnsServers[0]: Invalid value"}},
-		{"search domain that is none", func(s *spec) { s.VMNetworkConfig.DNSSearch[0] = "a b" }, []string{"spec.vmNetworkConfig.dnsSearch[0]: Invalid value"}},
+		{"invalid search domain", func(s *spec) { s.VMNetworkConfig.DNSSearch[0] = "a b" }, []string{"spec.vmNetworkConfig.dnsSearch[0]: Invalid value"}},
 
 		{"label that cannot be, for finding domains", func(s *spec) { s.FailureDomainTopologyKey = "a b" }, []string{"spec.failureDomainTopologyKey: Invalid value"}},
 		{"domain that no label can name", func(s *spec) { s.FailureDomains[1].Name = "rack 17" }, []string{"spec.failureDomains[1].name: Invalid value"}},
@@ -103,9 +103,9 @@ func TestValidateAddressesAndDomains(t *testing.T) {
 		{"two domains of the same hosts", func(s *spec) { s.FailureDomains[1].TopologyKey, s.FailureDomains[1].TopologyValue = "", "zone-a" },
 			[]string{"spec.failureDomains[1].topologyValue: Invalid value"}},
 		{"network of a domain that cannot be", func(s *spec) { s.FailureDomains[1].Networks[0] = "a/b/c" }, []string{"spec.failureDomains[1].networks[0]: Invalid value"}},
-		{"pool to be made for a domain", func(s *spec) { s.FailureDomains[1].VMNetworkConfig.IPPool = &infrav1.IPPool{} },
+		{"ipPool of a domain", func(s *spec) { s.FailureDomains[1].VMNetworkConfig.IPPool = &infrav1.IPPool{} },
 			[]string{"spec.failureDomains[1].vmNetworkConfig.ipPool: Forbidden"}},
-		{"gateway of a domain that is no address", func(s *spec) { s.FailureDomains[1].VMNetworkConfig.Gateway = "" },
+		{"invalid gateway of a domain", func(s *spec) { s.FailureDomains[1].VMNetworkConfig.Gateway = "" },
 			[]string{"spec.failureDomains[1].vmNetworkConfig.gateway: Invalid value"}},
 		{"intent for a name that cannot be", func(s *spec) { s.Distribution.FailureDomains[0].Name = "zone a" },
 			[]string{"spec.distribution.failureDomains[0].name: Invalid value"}},
@@ -181,14 +181,14 @@ func TestWarnCluster(t *testing.T) {
 		change func(*spec)
 		want   string
 	}{
-		"nobody makes the endpoint":    {func(s *spec) { s.LoadBalancerConfig = infrav1.LoadBalancerConfig{} }, "spec.controlPlaneEndpoint.host: "},
-		"Harvester chooses the pool":   {func(s *spec) { s.LoadBalancerConfig.IPPool = infrav1.IPPool{} }, "spec.loadBalancerConfig.ipPoolRef: "},
-		"pool with a namespace":        {func(s *spec) { s.VMNetworkConfig.IPPoolRefs[0] = "default/pool-a" }, "spec.vmNetworkConfig.ipPoolRefs[0]: "},
-		"pools named twice":            {func(s *spec) { s.VMNetworkConfig.IPPoolRef = "pool-a" }, "spec.vmNetworkConfig.ipPoolRef: "},
-		"domains are listed":           {func(s *spec) { s.FailureDomainTopologyKey = "example.com/row" }, "spec.failureDomainTopologyKey: "},
-		"every host a domain":          {func(s *spec) { s.FailureDomains[1].TopologyKey = "kubernetes.io/hostname" }, "spec.failureDomains[1].topologyKey: "},
-		"intent for an unknown domain": {func(s *spec) { s.Distribution.FailureDomains[0].Name = "zone-z" }, "spec.distribution.failureDomains[0].name: "},
-		"logical domains of nobody":    {func(s *spec) { s.Distribution.Workers.DesiredFailureDomains = ptr.To[int32](3) }, "spec.distribution.workers.desiredFailureDomains: "},
+		"no endpoint":                     {func(s *spec) { s.LoadBalancerConfig = infrav1.LoadBalancerConfig{} }, "spec.controlPlaneEndpoint.host: "},
+		"Harvester chooses the pool":      {func(s *spec) { s.LoadBalancerConfig.IPPool = infrav1.IPPool{} }, "spec.loadBalancerConfig.ipPoolRef: "},
+		"pool with a namespace":           {func(s *spec) { s.VMNetworkConfig.IPPoolRefs[0] = "default/pool-a" }, "spec.vmNetworkConfig.ipPoolRefs[0]: "},
+		"pools named twice":               {func(s *spec) { s.VMNetworkConfig.IPPoolRef = "pool-a" }, "spec.vmNetworkConfig.ipPoolRef: "},
+		"domains are listed":              {func(s *spec) { s.FailureDomainTopologyKey = "example.com/row" }, "spec.failureDomainTopologyKey: "},
+		"every host a domain":             {func(s *spec) { s.FailureDomains[1].TopologyKey = "kubernetes.io/hostname" }, "spec.failureDomains[1].topologyKey: "},
+		"intent for an unknown domain":    {func(s *spec) { s.Distribution.FailureDomains[0].Name = "zone-z" }, "spec.distribution.failureDomains[0].name: "},
+		"logical domains without workers": {func(s *spec) { s.Distribution.Workers.DesiredFailureDomains = ptr.To[int32](3) }, "spec.distribution.workers.desiredFailureDomains: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := cluster()

@@ -176,7 +176,7 @@ func redefinedDomains(before, after *infrav1.HarvesterCluster, domains []string)
 	var redefined []string
 	for _, domain := range domains {
 		was, is := publishedHosts(before, domain)
-		if now, stays := hostsOf(after.Spec, domain); is && (!stays || now != was) {
+		if now, remains := hostsOf(after.Spec, domain); is && (!remains || now != was) {
 			redefined = append(redefined, domain)
 		}
 	}

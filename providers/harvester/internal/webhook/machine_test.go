@@ -80,7 +80,7 @@ func TestValidateMachine(t *testing.T) {
 		{"persistent TPM that is not there", func(s *spec) { s.TPM.Enabled = false }, []string{"spec.tpm.persistent: Invalid value"}},
 		{"failure domain that no label can name", func(s *spec) { s.FailureDomain = "zone a" }, []string{"spec.failureDomain: Invalid value"}},
 
-		{"address that is none", func(s *spec) { s.NetworkConfig.Address = "10.20.0.10/33" }, []string{"spec.networkConfig.address: Invalid value"}},
+		{"invalid address", func(s *spec) { s.NetworkConfig.Address = "10.20.0.10/33" }, []string{"spec.networkConfig.address: Invalid value"}},
 		{"address without a prefix", func(s *spec) { s.NetworkConfig.Address = "10.20.0.10" }, nil},
 		{"address without a gateway", func(s *spec) { s.NetworkConfig.Gateway = "" }, []string{"spec.networkConfig.gateway: Invalid value"}},
 		{"address of its own and from a pool", func(s *spec) {
@@ -91,8 +91,8 @@ func TestValidateMachine(t *testing.T) {
 			[]string{"spec.vmNetworkConfig: Forbidden"}},
 		{"address from a pool", pools(func(*infrav1.VMNetworkConfig) {}), nil},
 		{"address from nowhere", pools(func(c *infrav1.VMNetworkConfig) { c.IPPoolRefs = nil }), []string{"spec.vmNetworkConfig.ipPoolRefs: Required value"}},
-		{"pool to be made for a machine", pools(func(c *infrav1.VMNetworkConfig) { c.IPPool = &infrav1.IPPool{} }), []string{"spec.vmNetworkConfig.ipPool: Forbidden"}},
-		{"mask that is none", pools(func(c *infrav1.VMNetworkConfig) { c.SubnetMask = "not-a-mask" }), []string{"spec.vmNetworkConfig.subnetMask: Invalid value"}},
+		{"ipPool of a machine", pools(func(c *infrav1.VMNetworkConfig) { c.IPPool = &infrav1.IPPool{} }), []string{"spec.vmNetworkConfig.ipPool: Forbidden"}},
+		{"invalid mask", pools(func(c *infrav1.VMNetworkConfig) { c.SubnetMask = "not-a-mask" }), []string{"spec.vmNetworkConfig.subnetMask: Invalid value"}},
 	})
 }
 
@@ -194,7 +194,7 @@ func TestValidateMachineTemplate(t *testing.T) {
 		"rule of the machine": {change: func(s *spec) { s.Memory = "much" }, want: []string{"spec.template.spec.memory: Invalid value"}},
 		"failure domain":      {change: func(s *spec) { s.FailureDomain = "zone-a" }, warnings: []string{"spec.template.spec.failureDomain: "}},
 		"fixed address":       {change: func(s *spec) { s.NetworkConfig = validMachine().NetworkConfig }, warnings: []string{"spec.template.spec.networkConfig.address: "}},
-		"key of nobody":       {change: func(s *spec) { s.SSHUser = "" }, warnings: []string{"spec.template.spec.sshKeyPair: "}},
+		"key without a user":  {change: func(s *spec) { s.SSHUser = "" }, warnings: []string{"spec.template.spec.sshKeyPair: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -212,7 +212,7 @@ func TestValidateMachineTemplate(t *testing.T) {
 func TestTemplateIsMutableOnlyInTopologyDryRuns(t *testing.T) {
 	for name, tc := range map[string]struct{ dryRun, annotated, allowed bool }{
 		"dry run of the topology controller": {true, true, true},
-		"dry run of somebody else":           {true, false, false},
+		"dry run of another client":          {true, false, false},
 		"annotation without a dry run":       {false, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {

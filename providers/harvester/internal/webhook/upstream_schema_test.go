@@ -99,7 +99,7 @@ func upstreamFields(t *testing.T) []upstreamField {
 	g := NewWithT(t)
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "shared", "upstream", "harvester", "manifests", "upstream-schema.jsonl"))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("../shared/upstream is not beside the project")
+		t.Skip("../shared/upstream does not exist")
 	}
 	g.Expect(err).NotTo(HaveOccurred())
 	var all []upstreamField

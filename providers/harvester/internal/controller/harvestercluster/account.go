@@ -41,14 +41,14 @@ func (s *scope) account() *account {
 		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
 	}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}}
-	there := metav1.ObjectMeta{Namespace: namespace, Name: name}
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	a := &account{
-		account: &corev1.ServiceAccount{ObjectMeta: there},
+		account: &corev1.ServiceAccount{ObjectMeta: meta},
 		token: &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{corev1.ServiceAccountNameKey: name}},
 			Type:       corev1.SecretTypeServiceAccountToken,
 		},
-		binding: &rbacv1.RoleBinding{ObjectMeta: there, RoleRef: role(CloudProviderRole), Subjects: subjects},
+		binding: &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: role(CloudProviderRole), Subjects: subjects},
 		hosts: &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: hosts}, Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{corev1.GroupName}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "watch"},
 		}}},
@@ -65,21 +65,21 @@ func (a *account) rights() []client.Object {
 	return []client.Object{a.binding, a.hosts, a.hostsBinding}
 }
 
-// maintainAccount recreates deleted objects of the account, at most once per accountCheckInterval. It reports false if the kubeconfig must be written
-// again, or if the condition shows an obstacle.
+// maintainAccount recreates deleted objects of the account, at most once per accountCheckInterval. It reports false if the kubeconfig must
+// be written again, or if the condition shows an obstacle.
 func (s *scope) maintainAccount(ctx context.Context) (bool, error) {
 	key := client.ObjectKeyFromObject(s.cluster)
-	if last, looked := s.accountChecks.Load(key); looked {
+	if last, found := s.accountChecks.Load(key); found {
 		if wait := accountCheckInterval - time.Since(last.(time.Time)); wait > 0 {
 			s.requeueAfter = earlier(s.requeueAfter, wait)
 			return true, nil
 		}
 	}
-	madeAgain, ok, err := s.ensureAccount(ctx, s.account())
+	recreated, ok, err := s.ensureAccount(ctx, s.account())
 	if err != nil || !ok {
 		return false, err
 	}
-	if madeAgain {
+	if recreated {
 		s.warn(infrav1.CloudProviderConfigNotReadyReason, "The cloud provider's account on Harvester, or its token, was deleted: it is created again, "+
 			"and its kubeconfig is written into ConfigMap %s/%s: make sure that it is applied to the cluster",
 			s.cluster.Spec.UpdateCloudProviderConfig.ManifestsConfigMapNamespace, s.cluster.Spec.UpdateCloudProviderConfig.ManifestsConfigMapName)
@@ -91,14 +91,14 @@ func (s *scope) maintainAccount(ctx context.Context) (bool, error) {
 }
 
 // ensureAccount creates the missing objects of the account. It removes an earlier release's binding last, so that the account always has
-// its rights. made reports whether the account or its token was created; ok is false if the condition shows an obstacle.
-func (s *scope) ensureAccount(ctx context.Context, a *account) (made, ok bool, _ error) {
+// its rights. anyCreated reports whether the account or its token was created; ok is false if the condition shows an obstacle.
+func (s *scope) ensureAccount(ctx context.Context, a *account) (anyCreated, ok bool, _ error) {
 	for _, o := range append([]client.Object{a.account}, a.rights()...) {
 		created, err := s.ensure(ctx, o)
 		if err != nil {
 			return false, false, s.reportAccountError(err, o)
 		}
-		made = made || created && o == a.account
+		anyCreated = anyCreated || created && o == a.account
 	}
 	a.token.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ServiceAccount", Name: a.account.Name, UID: a.account.UID}}
 	created, err := s.ensure(ctx, a.token)
@@ -108,7 +108,7 @@ func (s *scope) ensureAccount(ctx context.Context, a *account) (made, ok bool, _
 	if err != nil {
 		return false, false, s.reportAccountError(err, a.token)
 	}
-	return made || created, true, nil
+	return anyCreated || created, true, nil
 }
 
 // deleteFormerBinding deletes the binding that applies to all namespaces.

@@ -74,11 +74,11 @@ func (s *scope) removeCloudProvider(ctx context.Context) (bool, error) {
 // it. It returns the object that caused an error.
 func (s *scope) deleteAccount(ctx context.Context) (what string, _ error) {
 	a := s.account()
-	wasAsked := conditions.Has(s.cluster, configReady) || s.cluster.Spec.UpdateCloudProviderConfig != (infrav1.UpdateCloudProviderConfig{})
+	wasRequested := conditions.Has(s.cluster, configReady) || s.cluster.Spec.UpdateCloudProviderConfig != (infrav1.UpdateCloudProviderConfig{})
 	for _, o := range append([]client.Object{a.former, a.token}, append(a.rights(), a.account)...) {
 		what := fmt.Sprintf("%T %s", o, o.GetName())
 		switch err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(o), o); {
-		case apierrors.IsForbidden(err) && (!wasAsked || slices.Contains(a.rights(), o)):
+		case apierrors.IsForbidden(err) && (!wasRequested || slices.Contains(a.rights(), o)):
 			continue // without read access the objects were not created either; rights without an account are harmless
 		case apierrors.IsNotFound(err), err == nil && !s.by.Has(o):
 			continue

@@ -69,7 +69,7 @@ func connectionReady(connected bool, problem *harvester.Problem) metav1.Conditio
 	return condition
 }
 
-// stale reports whether there is no up-to-date view of Harvester.
+// stale reports whether the view of Harvester is missing or may be outdated.
 func (s *scope) stale() bool { return s.conn == nil || placement.MayBeStale(s.problem) }
 
 // ignoreSyncing returns nil if the caches of Harvester's objects have not synced yet: the cluster is enqueued when they have.

@@ -82,7 +82,7 @@ func TestTerminatingTargetNamespaceIsReported(t *testing.T) {
 	w := newFixture(t, "a")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}}
 	w.Expect(w.harvester.Create(t.Context(), namespace)).To(Succeed())
-	w.Expect(w.harvester.Delete(t.Context(), namespace)).To(Succeed()) // it stays Terminating: there is no namespace controller
+	w.Expect(w.harvester.Delete(t.Context(), namespace)).To(Succeed()) // it stays Terminating without a namespace controller
 	cluster := w.cluster("c", givenEndpoint)
 	w.Expect(w.waitForReason(cluster, infrav1.TargetNamespaceReadyCondition, infrav1.TargetNamespaceNotReadyReason)).To(ContainSubstring("being deleted"))
 	w.Expect(cluster.Status.Ready).To(BeFalse())

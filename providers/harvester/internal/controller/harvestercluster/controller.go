@@ -57,7 +57,7 @@ type scope struct {
 	by      owned.By
 	patch   *patch.Patch
 	domains *publish.Domains
-	// conn is nil if problem is the reason why there is no connection. With a connection, problem reports that cached objects may be stale,
+	// conn is nil without a connection, and problem is the reason. With a connection, problem reports that cached objects may be stale,
 	// or that a right is missing.
 	conn    *harvester.Connection
 	problem *harvester.Problem
@@ -126,9 +126,9 @@ func reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err := s.recordRemoved(s.recordHarvester(ctx)); err != nil {
 		return ctrl.Result{}, err
 	}
-	made, err := s.createAll(ctx)
+	complete, err := s.createAll(ctx)
 	next, domainsErr := s.publishDomains(ctx)
-	s.setProvisioned(made)
+	s.setProvisioned(complete)
 	return ctrl.Result{RequeueAfter: earlier(next, s.requeueAfter)}, errors.Join(err, domainsErr, s.recordWorkloadUID(ctx))
 }
 
@@ -168,8 +168,8 @@ func (s *scope) createAll(ctx context.Context) (bool, error) {
 	if s.stale() || s.metadataRemoved() { // conditions keep their last state while Harvester cannot be read
 		return false, nil
 	}
-	there, err := s.reconcileNamespace(ctx)
-	if err != nil || !there {
+	exists, err := s.reconcileNamespace(ctx)
+	if err != nil || !exists {
 		return false, ignoreSyncing(err)
 	}
 	all := true

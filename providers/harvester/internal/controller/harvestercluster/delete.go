@@ -42,8 +42,8 @@ func reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 			fmt.Sprintf("Waiting for %d objects to be deleted: %s", len(names), strings.Join(names[:min(5, len(names))], ", ")))
 		return ctrl.Result{}, nil
 	}
-	gone, err := s.deleteObjects(ctx)
-	if err != nil || !gone {
+	deleted, err := s.deleteObjects(ctx)
+	if err != nil || !deleted {
 		return ctrl.Result{RequeueAfter: s.requeueAfter}, ignoreSyncing(err)
 	}
 	s.domains.Withdraw()
@@ -68,7 +68,7 @@ func (s *scope) deleteObjects(ctx context.Context) (bool, error) {
 	}
 	steps := []func(context.Context) (bool, error){s.deleteServiceLoadBalancers, s.deleteLoadBalancer, s.deletePools, s.deleteCloudProviderAccount}
 	for _, step := range steps {
-		if gone, err := step(ctx); err != nil || !gone {
+		if deleted, err := step(ctx); err != nil || !deleted {
 			return false, err
 		}
 	}
@@ -77,21 +77,21 @@ func (s *scope) deleteObjects(ctx context.Context) (bool, error) {
 
 // canDeleteWithoutHarvester reports whether the cluster can be deleted although Harvester is unreachable.
 func (s *scope) canDeleteWithoutHarvester() bool {
-	stays := s.possibleLeftovers()
+	leftovers := s.possibleLeftovers()
 	_, abandoned := s.cluster.Annotations[infrav1.AbandonAnnotation]
 	switch {
 	case s.problem.Pending: // status can be incomplete after a clusterctl move
 		status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "waiting for the connection to Harvester: "+s.problem.Message)
 		return false
-	case len(stays) == 0:
+	case len(leftovers) == 0:
 		return true
 	case abandoned:
-		s.warn(infrav1.DeletionBlockedReason, "Left on Harvester because of the annotation %s, as far as they exist: %s", infrav1.AbandonAnnotation, strings.Join(stays, ", "))
+		s.warn(infrav1.DeletionBlockedReason, "Left on Harvester because of the annotation %s, as far as they exist: %s", infrav1.AbandonAnnotation, strings.Join(leftovers, ", "))
 		return true
 	}
 	status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason, fmt.Sprintf(
 		"the cluster's objects on Harvester cannot be deleted (%s): %s; fix this, or set the annotation %s on the HarvesterCluster to leave them there",
-		strings.Join(stays, ", "), s.problem.Message, infrav1.AbandonAnnotation))
+		strings.Join(leftovers, ", "), s.problem.Message, infrav1.AbandonAnnotation))
 	return false
 }
 

@@ -72,9 +72,9 @@ func (s *scope) reportNoDomains(hosts []placement.Host, problem *harvester.Probl
 
 // withNotes appends notes to a message, and records an event if the note on domains with a single host is new.
 func (s *scope) withNotes(message string, notes []string) string {
-	said := conditions.GetMessage(s.cluster, infrav1.FailureDomainsReadyCondition)
+	previous := conditions.GetMessage(s.cluster, infrav1.FailureDomainsReadyCondition)
 	for _, note := range notes {
-		if strings.Contains(note, placement.SingleHost) && !strings.Contains(said, note) {
+		if strings.Contains(note, placement.SingleHost) && !strings.Contains(previous, note) {
 			s.warn(infrav1.FailureDomainSingleHostReason, "%s", note)
 		}
 	}
@@ -88,10 +88,10 @@ func tooManyDomains(cluster *infrav1.HarvesterCluster, found int) metav1.Conditi
 		found, cluster.Spec.DiscoveryKey(), faultlinev1.MaxFailureDomains)}
 }
 
-// waitForProvisioned sets whether machines may be created. Once true, this never becomes false. made reports whether everything that machines need
-// exists.
-func (s *scope) setProvisioned(made bool) {
-	if made && s.domains.Ready() {
+// setProvisioned sets whether machines may be created. Once true, this never becomes false. complete reports whether everything that machines
+// need exists.
+func (s *scope) setProvisioned(complete bool) {
+	if complete && s.domains.Ready() {
 		s.cluster.Status.Initialization.Provisioned = ptr.To(true)
 	}
 	s.cluster.Status.Ready = ptr.Deref(s.cluster.Status.Initialization.Provisioned, false)

@@ -163,14 +163,14 @@ func (s *scope) createLoadBalancer(ctx context.Context, wanted *lbv1.LoadBalance
 	if !apierrors.IsAlreadyExists(err) {
 		return wanted, nil, err
 	}
-	there := &lbv1.LoadBalancer{}
-	if err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(wanted), there); err != nil {
+	existing := &lbv1.LoadBalancer{}
+	if err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(wanted), existing); err != nil {
 		return nil, nil, err
 	}
-	if s.by.Has(there) {
-		return there, nil, nil
+	if s.by.Has(existing) {
+		return existing, nil, nil
 	}
-	return nil, there, nil
+	return nil, existing, nil
 }
 
 // updateLoadBalancer writes differing fields with the resourceVersion that was read, because Harvester writes the status of the same
@@ -183,8 +183,8 @@ func (s *scope) updateLoadBalancer(ctx context.Context, lb, wanted *lbv1.LoadBal
 	return s.patch.GoOn(s.onHarvester.Write(ctx, s.conn, before, lb))
 }
 
-// reconcileService creates the load balancer's Service, or marks the one that Harvester created, so that its address is announced before any
-// machine exists. It returns nil while the cluster has none.
+// reconcileService creates the load balancer's Service, or marks the one that Harvester created, so that its address is announced before
+// any machine exists. It returns nil while the cluster has none.
 func (s *scope) reconcileService(ctx context.Context, lb *lbv1.LoadBalancer) (*corev1.Service, error) {
 	key := client.ObjectKeyFromObject(lb)
 	what := fmt.Sprintf("Service %s", key)
@@ -214,8 +214,8 @@ func (s *scope) createService(ctx context.Context, lb *lbv1.LoadBalancer) (*core
 	if !apierrors.IsAlreadyExists(err) {
 		return wanted, err
 	}
-	there := &corev1.Service{}
-	return there, s.conn.Live().Get(ctx, client.ObjectKeyFromObject(wanted), there)
+	existing := &corev1.Service{}
+	return existing, s.conn.Live().Get(ctx, client.ObjectKeyFromObject(wanted), existing)
 }
 
 // ensurePlaceholder creates an endpoint for a Service without one. It reports whether an endpoint exists.

@@ -57,7 +57,7 @@ func TestEndpointFromPool(t *testing.T) {
 	w.Expect(w.harvester.Get(t.Context(), client.ObjectKey{Name: balancer.Spec.IPPool}, pool)).To(Succeed())
 	w.Expect(pool.Status.Allocated).To(Equal(map[string]string{
 		cluster.Spec.ControlPlaneEndpoint.Host: balancer.Namespace + "/" + balancer.Name,
-	}), "nobody else holds it, so that nobody can be given it in between")
+	}), "no other holder can get it in between")
 	w.Expect(pool.Status.AllocatedHistory).To(BeEmpty(), "it was never given back")
 
 	w.remove(cluster)
@@ -178,7 +178,7 @@ func TestClusterWithoutLoadBalancerRequiresEndpoint(t *testing.T) {
 func TestReadyClusterSendsNoRequests(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")
-	asked := func() []string {
+	requests := func() []string {
 		var all []string
 		for _, r := range sim.Requests() {
 			if r.Namespace == w.name || r.Name == w.name {
@@ -190,11 +190,11 @@ func TestReadyClusterSendsNoRequests(t *testing.T) {
 	cluster := w.cluster("c")
 	w.waitForProvisioned(cluster)
 	w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
-	before := asked()
+	before := requests()
 	w.Expect(len(before)).To(BeNumerically("<", 15), "%v", before)
 	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) {
 		cluster.Spec.LoadBalancerConfig.Listeners = []infrav1.Listener{{Name: "join", Port: 9345, Protocol: "TCP", BackendPort: 9345}}
 	})
 	w.Eventually(func(g Gomega) { g.Expect(w.balancers()[0].Spec.Listeners).To(HaveLen(2)) }).Should(Succeed())
-	w.Expect(asked()[len(before):]).To(Equal([]string{"patch loadbalancers"}))
+	w.Expect(requests()[len(before):]).To(Equal([]string{"patch loadbalancers"}))
 }

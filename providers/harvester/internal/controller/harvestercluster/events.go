@@ -9,7 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// pendingEvents is an event that is recorded only after the change that it reports was stored. Recorded earlier, it would repeat with each retry.
+// pendingEvent is an event that is recorded only after the change that it reports was stored. Recorded earlier, it would repeat with each
+// retry.
 type pendingEvent struct {
 	kind, reason, note string
 }

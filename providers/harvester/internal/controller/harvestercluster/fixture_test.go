@@ -87,11 +87,11 @@ func (w *fixture) start() {
 }
 
 func (w *fixture) add(ctx context.Context, mgr ctrl.Manager) error {
-	there := runtime.NewScheme()
-	if err := harvester.AddToScheme(there); err != nil {
+	harvesterScheme := runtime.NewScheme()
+	if err := harvester.AddToScheme(harvesterScheme); err != nil {
 		return err
 	}
-	connections := harvester.New(ctx, mgr.GetClient(), mgr.GetAPIReader(), there)
+	connections := harvester.New(ctx, mgr.GetClient(), mgr.GetAPIReader(), harvesterScheme)
 	if err := connections.WatchIdentities(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (w *fixture) balancers() []lbv1.LoadBalancer {
 	return list.Items
 }
 
-// deleteObjects deletes a cluster, and waits until it no longer exists.
+// remove deletes a cluster, and waits until it no longer exists.
 func (w *fixture) remove(cluster *infrav1.HarvesterCluster) {
 	w.t.Helper()
 	w.Expect(user.Delete(w.t.Context(), cluster)).To(Succeed())

@@ -72,7 +72,7 @@ func (s *scope) findManifests(ctx context.Context, at client.ObjectKey, key stri
 		return nil, err
 	}
 	if secret != nil && secret.Type == v1beta2.ClusterResourceSetSecretType {
-		if text, there := secret.Data[key]; there {
+		if text, ok := secret.Data[key]; ok {
 			return &manifests{secret, "Secret", string(text), func(text string) { secret.Data[key] = []byte(text) }}, nil
 		}
 	}
@@ -80,8 +80,8 @@ func (s *scope) findManifests(ctx context.Context, at client.ObjectKey, key stri
 	if err != nil || configMap == nil {
 		return nil, err
 	}
-	text, there := configMap.Data[key]
-	if !there {
+	text, ok := configMap.Data[key]
+	if !ok {
 		return nil, nil
 	}
 	return &manifests{configMap, "ConfigMap", text, func(text string) { configMap.Data[key] = text }}, nil

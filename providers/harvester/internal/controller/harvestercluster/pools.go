@@ -98,10 +98,10 @@ func named(all []lbv1.IPPool, name string) *lbv1.IPPool {
 
 // reconcilePool creates or updates a pool of the cluster. It returns nil while the cluster has no such pool.
 func (s *scope) reconcilePool(ctx context.Context, use owned.PoolUse, given infrav1.IPPool) (*lbv1.IPPool, error) {
-	wanted, said := owned.WantedPool(s.by, use, given), reportOf(use)
+	wanted, report := owned.WantedPool(s.by, use, given), reportOf(use)
 	all, err := s.allPools(ctx)
 	if err != nil {
-		return nil, s.reportRejected(err, said.condition, said.refused, "listing IPPools")
+		return nil, s.reportRejected(err, report.condition, report.refused, "listing IPPools")
 	}
 	own, foreign := owned.OwnPool(s.by, use, wanted, all)
 	if own == nil && foreign == nil {
@@ -109,17 +109,17 @@ func (s *scope) reconcilePool(ctx context.Context, use owned.PoolUse, given infr
 	} else if own != nil {
 		err = s.updatePool(ctx, own, wanted)
 	}
-	what := fmt.Sprintf("IPPool %s of %s", wanted.Name, said.field)
+	what := fmt.Sprintf("IPPool %s of %s", wanted.Name, report.field)
 	switch {
 	case err != nil:
-		return nil, s.reportRejected(err, said.condition, said.refused, what)
+		return nil, s.reportRejected(err, report.condition, report.refused, what)
 	case foreign != nil:
 		s.conn.Await(requester(client.ObjectKeyFromObject(s.cluster)))
-		status.False(s.cluster, said.condition, infrav1.IPPoolNotOursReason, fmt.Sprintf("%s cannot be created, because an IPPool of that name belongs to another owner: delete it, "+
+		status.False(s.cluster, report.condition, infrav1.IPPoolNotOursReason, fmt.Sprintf("%s cannot be created, because an IPPool of that name belongs to another owner: delete it, "+
 			"or name an existing IPPool in ipPoolRef", what))
 		return nil, nil
 	}
-	status.True(s.cluster, said.condition, said.ready)
+	status.True(s.cluster, report.condition, report.ready)
 	return own, nil
 }
 
@@ -133,14 +133,14 @@ func (s *scope) createPool(ctx context.Context, wanted *lbv1.IPPool) (own, forei
 	if !apierrors.IsAlreadyExists(err) {
 		return nil, nil, err
 	}
-	there := &lbv1.IPPool{}
-	if err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(wanted), there); err != nil {
+	existing := &lbv1.IPPool{}
+	if err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(wanted), existing); err != nil {
 		return nil, nil, err
 	}
-	if s.by.Has(there) {
-		return there, nil, nil
+	if s.by.Has(existing) {
+		return existing, nil, nil
 	}
-	return nil, there, nil
+	return nil, existing, nil
 }
 
 // updatePool writes differing fields.

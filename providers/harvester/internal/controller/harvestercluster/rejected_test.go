@@ -28,7 +28,7 @@ func withPoolRef(pool string) func(*infrav1.HarvesterCluster) {
 	}
 }
 
-// rejectPools makes Harvester reject pools of the world's clusters, as its own webhook may.
+// rejectPools makes Harvester reject pools of the test's clusters, as its own webhook may.
 func (w *fixture) rejectPools(why string) {
 	w.t.Helper()
 	name := w.name + "-pools"
@@ -125,7 +125,7 @@ func TestLoadBalancerRejectedByQuota(t *testing.T) {
 	quota.Spec.Hard = corev1.ResourceList{count: resource.MustParse("0")}
 	w.Expect(w.harvester.Create(t.Context(), quota)).To(Succeed())
 	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{count: resource.MustParse("0")}}
-	w.Expect(w.harvester.Status().Update(t.Context(), quota)).To(Succeed()) // there is no quota controller
+	w.Expect(w.harvester.Status().Update(t.Context(), quota)).To(Succeed()) // a quota controller does not run
 	cluster := w.cluster("c")
 	w.Expect(w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerRefusedReason)).To(ContainSubstring("exceeded quota: none"))
 	w.Expect(cluster.Status.Ready).To(BeFalse())

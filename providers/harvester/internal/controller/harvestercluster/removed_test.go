@@ -16,7 +16,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// removeAnnotations installs a policy that removes Faultline's annotations from HarvesterClusters. It returns a function that removes the policy.
+// removeAnnotations installs a policy that removes Faultline's annotations from HarvesterClusters. It returns a function that removes the
+// policy.
 func (w *fixture) removeAnnotations() (keep func()) {
 	w.t.Helper()
 	example := &infrav1.HarvesterCluster{ObjectMeta: w.meta("example")}

@@ -27,13 +27,13 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// recordIdentity stores what identifies the machine's objects before any exists on Harvester: the machine's id, the pools that its address may come
-// from, and the finalizer.
+// recordIdentity stores what identifies the machine's objects before any exists on Harvester: the machine's id, the pools that its address
+// may come from, and the finalizer.
 func (r *Reconciler) recordIdentity(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	// An address that was allocated before Faultline may have no recorded pool.
-	unnoted := s.infra.Status.AllocatedIPAddress != "" && s.infra.Status.AllocatedPoolRef == ""
-	if s.vm == nil || unnoted {
-		if err := s.choosePools(ctx); err != nil && !unnoted {
+	poolUnrecorded := s.infra.Status.AllocatedIPAddress != "" && s.infra.Status.AllocatedPoolRef == ""
+	if s.vm == nil || poolUnrecorded {
+		if err := s.choosePools(ctx); err != nil && !poolUnrecorded {
 			return r.holdIfRefused(s, err)
 		}
 	}
@@ -42,7 +42,7 @@ func (r *Reconciler) recordIdentity(ctx context.Context, s *scope) (reconcile.Pr
 	s.identify(s.vm)
 	if all := union(s.recordedPools(), append(s.pools, s.infra.Status.AllocatedPoolRef)); len(all) > 0 {
 		if len(s.recordedPools()) == 0 && s.infra.Status.AllocatedIPAddress == "" {
-			s.recordHolder() // expectNothingLeft has been allocated for it yet
+			s.recordHolder() // nothing has been allocated for it yet
 		}
 		metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.IPPoolsAnnotation, strings.Join(all, ","))
 	}

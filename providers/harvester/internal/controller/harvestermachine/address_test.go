@@ -72,8 +72,8 @@ func TestAddressesFromSeveralPools(t *testing.T) {
 // hold blocks or allows the deletion of the machine's virtual machine by adding or removing a finalizer.
 func (w *fixture) hold(infra *infrav1.HarvesterMachine, change func(client.Object, string) bool) {
 	w.t.Helper()
-	there := testworld.User{T: w.t, G: w.WithT, Client: w.harvester}
-	testworld.Update(there, w.vm(infra), testworld.Whole, func(vm *kubevirtv1.VirtualMachine) { change(vm, "test.faultline.io/held") })
+	harvesterUser := testworld.User{T: w.t, G: w.WithT, Client: w.harvester}
+	testworld.Update(harvesterUser, w.vm(infra), testworld.Whole, func(vm *kubevirtv1.VirtualMachine) { change(vm, "test.faultline.io/held") })
 }
 
 // Upstream releases the address first, so that another machine can get it while the virtual machine still uses it.
@@ -161,7 +161,7 @@ func TestPoolOfFailureDomainTakesPrecedence(t *testing.T) {
 		w.Expect(w.address(infra)).To(HavePrefix(prefix))
 	}
 	own := w.machine("own", "zone-1", fromPools(later))
-	w.Expect(w.waitForProvisioned(own).Status.AllocatedPoolRef).To(Equal(later), "what the machine says comes first")
+	w.Expect(w.waitForProvisioned(own).Status.AllocatedPoolRef).To(Equal(later), "the spec of the machine takes precedence")
 
 	// A machine releases its address in the pool that it came from, even if its failure domain now names another pool.
 	w.updateCluster(func(infra *infrav1.HarvesterCluster) { infra.Spec.FailureDomains[0].VMNetworkConfig = of(later) })

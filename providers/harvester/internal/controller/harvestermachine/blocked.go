@@ -25,12 +25,12 @@ const (
 	// rejectionGrace is how long Harvester must reject a deletion before the object is left behind: Harvester's webhooks can lag behind
 	// deletions.
 	rejectionGrace = 10 * time.Second
-	// failingSince is how long a deletion must fail without progress before the error is no longer considered transient.
+	// failureGrace is how long a deletion must fail without progress before the error is no longer considered transient.
 	failureGrace = time.Minute
 )
 
-// handleDeletionError reports what blocks the deletion: at once if it needs user action, and otherwise once a usually transient error has lasted for
-// failing. Only then is anything left behind, if the user allowed it.
+// handleDeletionError reports what blocks the deletion: at once if it needs user action, and otherwise once a usually transient error has
+// lasted for failing. Only then is anything left behind, if the user allowed it.
 func (r *Reconciler) handleDeletionError(ctx context.Context, s *scope, err error) (reconcile.Progress, error) {
 	failed := r.failedFor(s.key(), time.Now())
 	problem, is := harvester.Denied(err), metav1.ConditionUnknown

@@ -29,7 +29,7 @@ func TestCacheWait(t *testing.T) {
 	}
 	g.Expect(created(metav1.ConditionTrue, time.Second).cacheWait(now)).To(Equal(cacheTimeout - time.Second))
 	g.Expect(created(metav1.ConditionTrue, cacheTimeout).cacheWait(now)).To(BeZero())
-	g.Expect(created(metav1.ConditionFalse, time.Second).cacheWait(now)).To(BeZero(), "it is said to be gone")
+	g.Expect(created(metav1.ConditionFalse, time.Second).cacheWait(now)).To(BeZero(), "the condition reports that it does not exist")
 	g.Expect((&scope{infra: &infrav1.HarvesterMachine{}}).cacheWait(now)).To(BeZero(), "its status was lost with a move")
 }
 

@@ -50,8 +50,8 @@ func (r *Reconciler) prepare(_ context.Context, s *scope) (reconcile.Progress, e
 	return reconcile.Proceed, nil
 }
 
-// identityWaitMessage returns why nothing is created for the HarvesterCluster: the metadata that identifies its objects is removed again. It
-// returns "" if the metadata is stored.
+// identityWaitMessage returns why nothing is created for the HarvesterCluster: the metadata that identifies its objects is removed again.
+// It returns "" if the metadata is stored.
 func (s *scope) identityWaitMessage() string {
 	why := conditions.Get(s.infraCluster, infrav1.InfrastructureReadyCondition)
 	if why == nil || why.Reason != infrav1.AnnotationsRemovedReason {
@@ -75,8 +75,8 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (reconcile.Progress,
 	return reconcile.Proceed, nil
 }
 
-// acquireSlot acquires a slot for requests to Harvester, which leave releases. If none is free, the machine is enqueued when one is. Reads from
-// the cache need no slot.
+// acquireSlot acquires a slot for requests to Harvester, which releaseSlot releases. If none is free, the machine is enqueued when one is.
+// Reads from the cache need no slot.
 func (s *scope) acquireSlot() reconcile.Progress {
 	if s.release != nil {
 		return reconcile.Proceed

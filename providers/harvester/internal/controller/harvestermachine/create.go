@@ -136,7 +136,7 @@ func isRejection(err error) bool {
 	return reconcile.IsRefused(err) && harvester.Denied(err) == nil && !apierrors.IsUnauthorized(err)
 }
 
-// startWithVMRejected reports in a condition that Harvester rejected the object. The request is retried, because no event reports that Harvester
+// reportRejected reports in a condition that Harvester rejected the object. The request is retried, because no event reports that Harvester
 // accepts it.
 func (r *Reconciler) reportRejected(s *scope, kind, name string, err error) (reconcile.Progress, error) {
 	r.hold(s, distribution.Refusal{Reason: infrav1.VirtualMachineRefusedReason, Message: "Harvester: " + reconcile.RefusedMessage(kind, name, err)})

@@ -40,7 +40,8 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (ctrl.Result, error) 
 	return p.Result(), err
 }
 
-// reportDeletionStarted reports that the machine is being deleted. It keeps a DeletionBlocked condition, because the obstacle may still exist.
+// reportDeletionStarted reports that the machine is being deleted. It keeps a DeletionBlocked condition, because the obstacle may still
+// exist.
 func (s *scope) reportDeletionStarted() {
 	if conditions.GetReason(s.infra, infrav1.InfrastructureReadyCondition) != infrav1.DeletionBlockedReason {
 		s.reportDeleting()
@@ -99,12 +100,12 @@ func (r *Reconciler) deleteVirtualMachine(ctx context.Context, s *scope) (reconc
 
 // awaitDeletion reports what the deletion waits for. Hosts are only listed for the message, so an error in listing them is ignored.
 func (s *scope) awaitDeletion(ctx context.Context, kind string, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) reconcile.Progress {
-	leaving := virtualmachine.Deletion{VM: vm, VMI: vmi}
+	deletion := virtualmachine.Deletion{VM: vm, VMI: vmi}
 	nodes := &corev1.NodeList{}
 	if err := s.conn.List(ctx, nodes, client.UnsafeDisableDeepCopy); err == nil {
-		leaving.HostNotReady = hostNotReady(placement.Hosts(nodes.Items), vmi)
+		deletion.HostNotReady = hostNotReady(placement.Hosts(nodes.Items), vmi)
 	}
-	why, again := leaving.WaitMessage(time.Now())
+	why, again := deletion.WaitMessage(time.Now())
 	if why != "" {
 		why = ": " + why
 	}
@@ -130,8 +131,8 @@ func (r *Reconciler) markBeforeDeletion(ctx context.Context, s *scope, vm *kubev
 	return s.markAll(ctx, vm)
 }
 
-// ownVM returns the machine's virtual machine; nil if it does not exist. It reads from Harvester's API server if the cache may not have a new
-// one yet, or has only the name of an unmarked one.
+// ownVM returns the machine's virtual machine; nil if it does not exist. It reads from Harvester's API server if the cache may not have a
+// new one yet, or has only the name of an unmarked one.
 func (s *scope) ownVM(ctx context.Context) (*kubevirtv1.VirtualMachine, error) {
 	vm := &kubevirtv1.VirtualMachine{}
 	err := s.conn.Get(ctx, s.vmKey(), vm)
@@ -171,8 +172,8 @@ func (s *scope) ownInstance(ctx context.Context) (*kubevirtv1.VirtualMachineInst
 	return vmi, nil
 }
 
-// deleteDependents deletes volumes and boot data, and releases the address, now that no instance uses it. It continues with the other objects if
-// Harvester rejects the deletion of one.
+// deleteDependents deletes volumes and boot data, and releases the address, now that no instance uses it. It continues with the other
+// objects if Harvester rejects the deletion of one.
 func (r *Reconciler) deleteDependents(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	var all []func() error
 	for _, step := range []func(context.Context, *scope) error{r.deleteVolumes, deleteSecret, r.releaseAddress} {

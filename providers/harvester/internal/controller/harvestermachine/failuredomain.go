@@ -46,9 +46,9 @@ func (r *Reconciler) chooseDomain(_ context.Context, s *scope) (reconcile.Progre
 		return r.hold(s, distribution.Refusal{Reason: infrav1.AffinityImpossibleReason, Message: why}), nil
 	}
 	controlPlane := util.IsControlPlaneMachine(s.machine)
-	wants, note := placement.RequirementsOf(s.infraCluster, s.hosts, s.infra, controlPlane, topology)
+	requirements, note := placement.RequirementsOf(s.infraCluster, s.hosts, s.infra, controlPlane, topology)
 	s.note, s.wanted.ControlPlane = note, controlPlane
-	s.wanted.Labels, s.wanted.Affinity = placement.Labels(wants), placement.Affinity(wants)
+	s.wanted.Labels, s.wanted.Affinity = placement.Labels(requirements), placement.Affinity(requirements)
 	return reconcile.Proceed, nil
 }
 
@@ -63,8 +63,8 @@ func (s *scope) declaredDomain() infrav1.HarvesterFailureDomain {
 	return infrav1.HarvesterFailureDomain{}
 }
 
-// reportFailureDomain reports the failure domain of the host that the machine runs on, as it may have been migrated. Without a host, or with an unknown
-// one, the status keeps its last failure domain.
+// reportFailureDomain reports the failure domain of the host that the machine runs on, as it may have been migrated. Without a host, or
+// with an unknown one, the status keeps its last failure domain.
 func (r *Reconciler) reportFailureDomain(_ context.Context, s *scope) (reconcile.Progress, error) {
 	domain, _ := s.requestedDomain()
 	s.reportUnlisted(domain)

@@ -85,8 +85,8 @@ func run(m *testing.M) (code int, reterr error) {
 	return m.Run(), nil
 }
 
-// fixture is a cluster on a Harvester with the domains zone-1 to zone-3, of two hosts each. Its namespaces on both sides and the cluster have
-// the same name.
+// fixture is a cluster on a Harvester with the domains zone-1 to zone-3, of two hosts each. Its namespaces on both sides and the cluster
+// have the same name.
 type fixture struct {
 	*WithT
 	t         *testing.T
@@ -202,7 +202,7 @@ func (w *fixture) create(objects ...client.Object) {
 }
 
 // machine creates a Machine with its HarvesterMachine. Machines have the names of their Nodes, which tests share, so the name begins with
-// the world's.
+// the test's.
 func (w *fixture) machine(name, domain string, change ...func(*infrav1.HarvesterMachine)) *infrav1.HarvesterMachine {
 	w.t.Helper()
 	return w.machineNamed(w.name+"-"+name, domain, change...)
@@ -286,7 +286,7 @@ func (w *fixture) address(infra *infrav1.HarvesterMachine) string {
 	return w.vmi(infra).Status.Interfaces[0].IP
 }
 
-// listOnHarvester lists objects in the world's namespace on Harvester.
+// listOnHarvester lists objects in the test's namespace on Harvester.
 func (w *fixture) listOnHarvester(list client.ObjectList) client.ObjectList {
 	w.t.Helper()
 	w.Expect(w.harvester.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
@@ -354,7 +354,7 @@ func (w *fixture) fault(name string, on bool, args ...string) {
 	}
 }
 
-// requests returns the requests to Harvester for the world's namespace and for IPPools, except watches.
+// requests returns the requests to Harvester for the test's namespace and for IPPools, except watches.
 func (w *fixture) requests() []string {
 	var list []string
 	for _, r := range sim.Requests() {
@@ -428,7 +428,8 @@ func (w *fixture) event(infra *infrav1.HarvesterMachine, reason string) string {
 	return ""
 }
 
-// expectNothingLeft verifies that no object of any machine remains in the world's namespace on Harvester, and that the pool has no allocations.
+// expectNothingLeft verifies that no object of any machine remains in the test's namespace on Harvester, and that the pool has no
+// allocations.
 func (w *fixture) expectNothingLeft(pool string) {
 	w.t.Helper()
 	w.Expect(w.allocated(pool)).To(BeEmpty())

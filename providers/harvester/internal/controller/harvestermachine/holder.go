@@ -95,7 +95,7 @@ func (r *Reconciler) ensureID(ctx context.Context, s *scope) error {
 }
 
 // usedAddress returns the address that the machine uses according to its status or, if the status was lost, to the instance of its virtual
-// machine. It returns the zero Addr if neither shows one: an allocation of the former holder is no proof.
+// machine. It returns the zero Addr if neither shows one: an allocation of the former holder does not prove it.
 func (s *scope) usedAddress(ctx context.Context) (netip.Addr, error) {
 	if addr, err := netip.ParseAddr(s.infra.Status.AllocatedIPAddress); err == nil {
 		return addr.Unmap(), nil
@@ -114,8 +114,8 @@ func (s *scope) usedAddress(ctx context.Context) (netip.Addr, error) {
 	return netip.Addr{}, nil
 }
 
-// startWithoutAddress lets a machine without a virtual machine allocate its own address, regardless of the former holder's allocation, which may
-// belong to another machine.
+// startWithoutAddress lets a machine without a virtual machine allocate its own address, regardless of the former holder's allocation,
+// which may belong to another machine.
 func (r *Reconciler) startWithoutAddress(ctx context.Context, s *scope) error {
 	if s.vm != nil || !s.infra.DeletionTimestamp.IsZero() {
 		return nil
@@ -134,12 +134,12 @@ func (r *Reconciler) recordAddressLeft(ctx context.Context, s *scope) error {
 		return err
 	}
 	r.warn(s, "AddressLeft", "Release", "IPPool %s holds %s for %s, which is this machine or one with the same name in another "+
-		"management cluster, so the address is not released: if there is no such machine, release it manually", held.Pool, held.IP, s.formerHolder())
+		"management cluster, so the address is not released: if no such machine exists, release it manually", held.Pool, held.IP, s.formerHolder())
 	return nil
 }
 
-// reportDisputed handles an address that another holder has got. A machine without a virtual machine gets another address; a running one must be
-// replaced.
+// reportDisputed handles an address that another holder has got. A machine without a virtual machine gets another address; a running one
+// must be replaced.
 func (s *scope) reportDisputed(addr netip.Addr) {
 	if s.vm == nil && s.infra.DeletionTimestamp.IsZero() {
 		s.infra.Status.AllocatedIPAddress, s.infra.Status.AllocatedPoolRef = "", ""

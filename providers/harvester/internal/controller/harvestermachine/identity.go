@@ -43,8 +43,8 @@ func (r *Reconciler) idOwner(ctx context.Context, infra *infrav1.HarvesterMachin
 	for i := range list.Items {
 		other := &list.Items[i]
 		// A machine with its own virtual machine was created with this id by an earlier release.
-		made := infra.Spec.ProviderID != "" && infra.Spec.ProviderID != other.Spec.ProviderID
-		if !made && owned.Precedes(other, infra) {
+		created := infra.Spec.ProviderID != "" && infra.Spec.ProviderID != other.Spec.ProviderID
+		if !created && owned.Precedes(other, infra) {
 			return infrav1.Owner(other.Namespace, other.Name), nil
 		}
 	}

@@ -27,14 +27,14 @@ func TestMachineWaitsForReferencedObjects(t *testing.T) {
 		return func(infra *infrav1.HarvesterMachine) { infra.Spec.Volumes = append(infra.Spec.Volumes, volume) }
 	}
 	for name, tc := range map[string]struct {
-		wants  func(*infrav1.HarvesterMachine)
-		reason string
-		says   []string
-		comes  func(w *fixture) client.Object
+		change   func(*infrav1.HarvesterMachine)
+		reason   string
+		messages []string
+		comes    func(w *fixture) client.Object
 	}{
 		"an image": {
-			wants:  volumes(infrav1.Volume{VolumeType: infrav1.VolumeTypeImage, ImageName: "later", VolumeSize: ptr.To(tenGi())}),
-			reason: infrav1.ImageNotFoundReason, says: []string{"spec.volumes[1].imageName", "display name later: create it"},
+			change: volumes(infrav1.Volume{VolumeType: infrav1.VolumeTypeImage, ImageName: "later", VolumeSize: ptr.To(tenGi())}),
+			reason: infrav1.ImageNotFoundReason, messages: []string{"spec.volumes[1].imageName", "display name later: create it"},
 			comes: func(w *fixture) client.Object {
 				return &harvesterhciv1.VirtualMachineImage{
 					ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "image-x"}, Spec: harvesterhciv1.VirtualMachineImageSpec{DisplayName: "later"},
@@ -42,8 +42,8 @@ func TestMachineWaitsForReferencedObjects(t *testing.T) {
 			},
 		},
 		"a network": {
-			wants:  func(infra *infrav1.HarvesterMachine) { infra.Spec.Networks = []string{"later"} },
-			reason: infrav1.NetworkNotFoundReason, says: []string{"spec.networks", "/later (NetworkAttachmentDefinition) does not exist"},
+			change: func(infra *infrav1.HarvesterMachine) { infra.Spec.Networks = []string{"later"} },
+			reason: infrav1.NetworkNotFoundReason, messages: []string{"spec.networks", "/later (NetworkAttachmentDefinition) does not exist"},
 			comes: func(w *fixture) client.Object {
 				return &netattv1.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "later"}, Spec: netattv1.NetworkAttachmentDefinitionSpec{
 					Config: `{"cniVersion":"0.3.1","name":"later","type":"bridge","bridge":"mgmt-br","vlan":7,"ipam":{}}`,
@@ -51,15 +51,15 @@ func TestMachineWaitsForReferencedObjects(t *testing.T) {
 			},
 		},
 		"a key": {
-			wants:  func(infra *infrav1.HarvesterMachine) { infra.Spec.SSHKeyPair = "later" },
-			reason: infrav1.KeyPairNotFoundReason, says: []string{"spec.sshKeyPair", "does not exist in Harvester: create it"},
+			change: func(infra *infrav1.HarvesterMachine) { infra.Spec.SSHKeyPair = "later" },
+			reason: infrav1.KeyPairNotFoundReason, messages: []string{"spec.sshKeyPair", "does not exist in Harvester: create it"},
 			comes: func(w *fixture) client.Object {
 				return &harvesterhciv1.KeyPair{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "later"}, Spec: harvesterhciv1.KeyPairSpec{PublicKey: "ssh-ed25519 AAAA me"}}
 			},
 		},
 		"a storage class": {
-			wants:  volumes(infrav1.Volume{VolumeType: infrav1.VolumeTypeStorageClass, StorageClass: "later", VolumeSize: ptr.To(tenGi())}),
-			reason: infrav1.StorageClassNotFoundReason, says: []string{"spec.volumes[1].storageClass", `"later" does not exist in Harvester`},
+			change: volumes(infrav1.Volume{VolumeType: infrav1.VolumeTypeStorageClass, StorageClass: "later", VolumeSize: ptr.To(tenGi())}),
+			reason: infrav1.StorageClassNotFoundReason, messages: []string{"spec.volumes[1].storageClass", `"later" does not exist in Harvester`},
 			comes: func(*fixture) client.Object {
 				return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "later"}, Provisioner: "driver.longhorn.io"}
 			},
@@ -69,9 +69,9 @@ func TestMachineWaitsForReferencedObjects(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t)
 			w.start()
-			infra := w.machine("a", "zone-1", tc.wants)
+			infra := w.machine("a", "zone-1", tc.change)
 			message := w.waitForReason(infra, infrav1.MachineCreatedCondition, tc.reason)
-			for _, text := range tc.says {
+			for _, text := range tc.messages {
 				w.Expect(message).To(ContainSubstring(text))
 			}
 			w.Expect(w.latest(infra).Finalizers).To(BeEmpty())
@@ -91,8 +91,8 @@ func TestInvalidSpecIsReportedByField(t *testing.T) {
 	}
 	w.start()
 	for name, tc := range map[string]struct {
-		wants        func(*infrav1.HarvesterMachineSpec)
-		reason, says string
+		change           func(*infrav1.HarvesterMachineSpec)
+		reason, messages string
 	}{
 		"twice": {func(s *infrav1.HarvesterMachineSpec) { s.Volumes[0].ImageName = "twice" }, infrav1.ImageAmbiguousReason,
 			"name one of them by its own name (image-1, image-2)"},
@@ -115,8 +115,8 @@ func TestInvalidSpecIsReportedByField(t *testing.T) {
 			}}}}
 		}, infrav1.AffinityImpossibleReason, "spec.nodeAffinity"},
 	} {
-		infra := w.machine(name, "zone-1", func(infra *infrav1.HarvesterMachine) { tc.wants(&infra.Spec) })
-		w.Expect(w.waitForReason(infra, infrav1.MachineCreatedCondition, tc.reason)).To(ContainSubstring(tc.says), name)
+		infra := w.machine(name, "zone-1", func(infra *infrav1.HarvesterMachine) { tc.change(&infra.Spec) })
+		w.Expect(w.waitForReason(infra, infrav1.MachineCreatedCondition, tc.reason)).To(ContainSubstring(tc.messages), name)
 	}
 }
 

@@ -17,9 +17,9 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// handleNameConflict handles a foreign object that has the machine's name on Harvester. If it belongs to another machine, for example of another
-// management cluster, this machine gets a different name and repeats the step. Otherwise the machine is held, because a user may need the
-// object.
+// handleNameConflict handles a foreign object that has the machine's name on Harvester. If it belongs to another machine, for example of
+// another management cluster, this machine gets a different name and repeats the step. Otherwise the machine is held, because a user may
+// need the object.
 func (r *Reconciler) handleNameConflict(ctx context.Context, s *scope, by client.Object, step func(context.Context, *scope) (reconcile.Progress, error)) (reconcile.Progress, error) {
 	another, p, err := s.belongsToAnotherMachine(ctx, by)
 	switch {
@@ -39,9 +39,9 @@ func (r *Reconciler) handleNameConflict(ctx context.Context, s *scope, by client
 	return step(ctx, s)
 }
 
-// belongsToAnotherMachine reports whether the object belongs to another machine and this one can change its name. A machine that was created
-// cannot, and a second name does not collide by chance. A virtual machine without an id is read from Harvester, because the cache holds
-// only its name.
+// belongsToAnotherMachine reports whether the object belongs to another machine and this one can change its name. A machine that was
+// created cannot, and a second name does not collide by chance. A virtual machine without an id is read from Harvester, because the cache
+// holds only its name.
 func (s *scope) belongsToAnotherMachine(ctx context.Context, by client.Object) (bool, reconcile.Progress, error) {
 	if s.infra.Spec.ProviderID != "" || s.infra.Annotations[infrav1.VirtualMachineNameAnnotation] != "" {
 		return false, reconcile.Proceed, nil

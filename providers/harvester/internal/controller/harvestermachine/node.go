@@ -64,7 +64,8 @@ func (r *Reconciler) linkNode(ctx context.Context, s *scope) (reconcile.Progress
 	return reconcile.Proceed, nil
 }
 
-// reportNotRunning reports whether the virtual machine is not running, or in an unknown state, and copies that condition into InfrastructureReady.
+// reportNotRunning reports whether the virtual machine is not running, or in an unknown state, and copies that condition into
+// InfrastructureReady.
 func (s *scope) reportNotRunning() bool {
 	running := conditions.Get(s.infra, infrav1.VMRunningCondition)
 	if running == nil || running.Status == metav1.ConditionTrue {
@@ -126,8 +127,8 @@ func (r *Reconciler) initializeNode(ctx context.Context, s *scope, node *corev1.
 	})
 }
 
-// addressesOutdated reports whether the Node's addresses must be written: it has none yet, or had others written by Faultline. Only Faultline
-// writes an InternalDNS address, so the addresses of a Node without one come from another component.
+// addressesOutdated reports whether the Node's addresses must be written: it has none yet, or had others written by Faultline. Only
+// Faultline writes an InternalDNS address, so the addresses of a Node without one come from another component.
 func addressesOutdated(node *corev1.Node, addresses []corev1.NodeAddress) bool {
 	byUs := slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalDNS })
 	return nodes.Uninitialized(node) || byUs && !slices.Equal(node.Status.Addresses, addresses)

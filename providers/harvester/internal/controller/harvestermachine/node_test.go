@@ -88,7 +88,7 @@ func TestNodeAddressesFollowMachine(t *testing.T) {
 	w := newFixture(t)
 	w.start()
 	infra := w.linkedMachine("a")
-	told := w.node(infra.Name).Status.Addresses
+	written := w.node(infra.Name).Status.Addresses
 	set := func(addresses ...corev1.NodeAddress) {
 		testworld.Update(w.user(), w.node(infra.Name), testworld.Status, func(node *corev1.Node) { node.Status.Addresses = addresses })
 	}
@@ -102,7 +102,7 @@ func TestNodeAddressesFollowMachine(t *testing.T) {
 	w.Eventually(func() []corev1.NodeAddress {
 		look()
 		return w.node(infra.Name).Status.Addresses
-	}).Should(Equal(told), "they were its machine's before it got others")
+	}).Should(Equal(written), "they were its machine's before it got others")
 
 	theirs := corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "192.0.2.2"}
 	set(theirs)
@@ -144,8 +144,8 @@ func TestStoppedMachineIsNotReady(t *testing.T) {
 	})
 
 	strategy := func(wanted kubevirtv1.VirtualMachineRunStrategy) {
-		there := testworld.User{T: t, G: w.WithT, Client: w.harvester}
-		testworld.Update(there, w.vm(infra), testworld.Whole, func(vm *kubevirtv1.VirtualMachine) { vm.Spec.RunStrategy = ptr.To(wanted) })
+		harvesterUser := testworld.User{T: t, G: w.WithT, Client: w.harvester}
+		testworld.Update(harvesterUser, w.vm(infra), testworld.Whole, func(vm *kubevirtv1.VirtualMachine) { vm.Spec.RunStrategy = ptr.To(wanted) })
 	}
 	strategy(kubevirtv1.RunStrategyHalted)
 	w.Expect(w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.VMNotRunningReason)).NotTo(BeEmpty())

@@ -26,25 +26,25 @@ import (
 // observe reports the state of the virtual machine. The machine is provisioned once the virtual machine runs and has an address, and
 // remains so.
 func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress, error) {
-	noted := conditions.IsTrue(s.infra, infrav1.MachineCreatedCondition)
-	if !noted {
+	recorded := conditions.IsTrue(s.infra, infrav1.MachineCreatedCondition)
+	if !recorded {
 		status.True(s.infra, infrav1.MachineCreatedCondition, infrav1.MachineCreatedReason)
 	}
-	about := virtualmachine.ExternalState{Ran: s.provisioned(), HostNotReady: hostNotReady(s.hosts, s.vmi)}
+	external := virtualmachine.ExternalState{Ran: s.provisioned(), HostNotReady: hostNotReady(s.hosts, s.vmi)}
 	mayLack := s.vmi != nil && virtualmachine.MayLackVolumes(s.vmi)
 	var again time.Duration
 	if mayLack {
 		var err error
-		if about.Bound, again, err = s.claimsBound(ctx); err != nil {
+		if external.Bound, again, err = s.claimsBound(ctx); err != nil {
 			return reconcile.Wait, err
 		}
 	}
-	o := virtualmachine.Observe(s.vm, s.vmi, about)
+	o := virtualmachine.Observe(s.vm, s.vmi, external)
 	if !s.vm.DeletionTimestamp.IsZero() {
 		o.Running, o.Problem = false, virtualmachine.Problem{Reason: infrav1.VMNotRunningReason, Message: fmt.Sprintf(
 			"VirtualMachine %s is being deleted in Harvester: delete the Machine", s.vmKey())}
 	}
-	s.startingUp = noted && o.Problem == virtualmachine.Problem{}
+	s.startingUp = recorded && o.Problem == virtualmachine.Problem{}
 	s.setProvisioningReady(o)
 	s.setRunning(o)
 	if found := virtualmachine.Addresses(o, s.wanted.Static, s.infraCluster.Spec.ControlPlaneEndpoint.Host); len(found) > 0 {
@@ -53,18 +53,18 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress,
 			s.infra.Status.Ready, s.infra.Status.Initialization.Provisioned = true, ptr.To(true)
 		}
 	}
-	if mayLack && !about.Bound {
+	if mayLack && !external.Bound {
 		return reconcile.Retry(again), nil // claims are not watched
 	}
 	return reconcile.Proceed, nil
 }
 
-// schedulingGrace is how long the scheduler may take to find a host after the last claim was bound. Until then, a missing host does not mean
-// a lack of capacity.
+// schedulingGrace is how long the scheduler may take to find a host after the last claim was bound. Until then, a missing host does not
+// mean a lack of capacity.
 const schedulingGrace = 3 * time.Second
 
-// claimsBound reports whether the claims of the virtual machine's disks have been bound for long enough for kube-scheduler to act, and when to
-// check again otherwise.
+// claimsBound reports whether the claims of the virtual machine's disks have been bound for long enough for kube-scheduler to act, and when
+// to check again otherwise.
 func (s *scope) claimsBound(ctx context.Context) (bool, time.Duration, error) {
 	for _, name := range virtualmachine.Disks(s.vm) {
 		claim, err := reconcile.Find(ctx, s.conn.Live(), client.ObjectKey{Namespace: s.vm.Namespace, Name: name}, &corev1.PersistentVolumeClaim{})
@@ -80,8 +80,8 @@ func (s *scope) claimsBound(ctx context.Context) (bool, time.Duration, error) {
 	return true, 0, nil
 }
 
-// justBound reports whether the status of the claim was written within schedulingGrace before now. A later time comes from another clock and
-// is ignored.
+// justBound reports whether the status of the claim was written within schedulingGrace before now. A later time comes from another clock
+// and is ignored.
 func justBound(claim *corev1.PersistentVolumeClaim, now time.Time) bool {
 	return slices.ContainsFunc(claim.ManagedFields, func(written metav1.ManagedFieldsEntry) bool {
 		if written.Subresource != "status" || written.Time == nil {
@@ -96,13 +96,13 @@ func (s *scope) provisioned() bool {
 	return ptr.Deref(s.infra.Status.Initialization.Provisioned, false)
 }
 
-// setProvisioningReady reports whether the virtual machine has its volumes and a host. Once it had both, the condition stays true unless the
-// machine is unschedulable: setRunning reports whether it runs.
+// setProvisioningReady reports whether the virtual machine has its volumes and a host. Once it had both, the condition stays true unless
+// the machine is unschedulable: setRunning reports whether it runs.
 func (s *scope) setProvisioningReady(o virtualmachine.Observed) {
 	const condition = infrav1.VMProvisioningReadyCondition
-	switch trouble := o.Problem; {
-	case trouble.Reason == infrav1.VMUnschedulableReason, trouble.Reason == infrav1.VMProvisioningFailedReason && !o.Placed && !s.provisioned():
-		status.False(s.infra, condition, trouble.Reason, trouble.Message)
+	switch problem := o.Problem; {
+	case problem.Reason == infrav1.VMUnschedulableReason, problem.Reason == infrav1.VMProvisioningFailedReason && !o.Placed && !s.provisioned():
+		status.False(s.infra, condition, problem.Reason, problem.Message)
 	case o.Placed, s.provisioned():
 		status.True(s.infra, condition, infrav1.VMProvisioningReadyReason)
 	default:
@@ -113,19 +113,19 @@ func (s *scope) setProvisioningReady(o virtualmachine.Observed) {
 
 func (s *scope) setRunning(o virtualmachine.Observed) {
 	const condition = infrav1.VMRunningCondition
-	switch trouble := o.Problem; {
+	switch problem := o.Problem; {
 	case o.Running:
 		status.True(s.infra, condition, infrav1.VMRunningReason)
-	case trouble.Reason == infrav1.VMHostUnreachableReason:
-		unknown(s, condition, trouble.Reason, trouble.Message)
-	case trouble.Reason != "":
-		status.False(s.infra, condition, trouble.Reason, trouble.Message)
+	case problem.Reason == infrav1.VMHostUnreachableReason:
+		unknown(s, condition, problem.Reason, problem.Message)
+	case problem.Reason != "":
+		status.False(s.infra, condition, problem.Reason, problem.Message)
 	default:
 		status.False(s.infra, condition, infrav1.VMNotRunningReason, fmt.Sprintf("VirtualMachine %s is not running %s%s", s.vmKey(), s.nowOrYet(), waitingNote(o)))
 	}
 }
 
-// latest returns "now" or "yet", for the message of a virtual machine that is not running without a known problem.
+// nowOrYet returns "now" or "yet", for the message of a virtual machine that is not running without a known problem.
 func (s *scope) nowOrYet() string {
 	if s.provisioned() {
 		return "now"

@@ -29,7 +29,8 @@ func (r *Reconciler) newScope(ctx context.Context, infra *infrav1.HarvesterMachi
 	return s, err
 }
 
-// requestedDomain returns the failure domain that the machine belongs to. If wait has a reason, the machine must wait until it belongs to one.
+// requestedDomain returns the failure domain that the machine belongs to. If wait has a reason, the machine must wait until it belongs to
+// one.
 func (s *scope) requestedDomain() (domain string, wait distribution.Refusal) {
 	cluster := s.infraCluster
 	if cluster == nil {

@@ -91,7 +91,8 @@ func domainsChanged() predicate.Predicate {
 	}}
 }
 
-// specOrIdentityChanged returns a predicate for clusters whose spec, id or Harvester UID changed, or for which removed began or ceased to be true.
+// specOrIdentityChanged returns a predicate for clusters whose spec, id or Harvester UID changed, or for which identityRemoved began or
+// ceased to be true.
 func specOrIdentityChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		same := func(annotation string) bool {

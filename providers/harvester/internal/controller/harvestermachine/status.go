@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// notCreated reports why there is no virtual machine.
+// notCreated reports why the virtual machine does not exist.
 func notCreated(s *scope, reason, message string) {
 	status.False(s.infra, infrav1.MachineCreatedCondition, reason, message)
 }
@@ -28,7 +28,7 @@ func unknown(s *scope, condition, reason, message string) {
 	conditions.Set(s.infra, metav1.Condition{Type: condition, Status: metav1.ConditionUnknown, Reason: reason, Message: message})
 }
 
-// hold reports why there is no virtual machine, and waits. It records an event if the reason is new.
+// hold reports why the virtual machine does not exist, and waits. It records an event if the reason is new.
 func (r *Reconciler) hold(s *scope, why distribution.Refusal) reconcile.Progress {
 	if conditions.GetReason(s.infra, infrav1.MachineCreatedCondition) != why.Reason {
 		r.warn(s, why.Reason, "Create", "%s", why.Message)
@@ -40,7 +40,8 @@ func (r *Reconciler) hold(s *scope, why distribution.Refusal) reconcile.Progress
 	return reconcile.Wait
 }
 
-// reportUnreadable reports that Harvester cannot be read, for a machine that is not in service yet. Other conditions stay, as they may still be true.
+// reportUnreadable reports that Harvester cannot be read, for a machine that is not in service yet. Other conditions stay, as they may
+// still be true.
 func (s *scope) reportUnreadable(problem *harvester.Problem) {
 	if problem.Pending && conditions.Has(s.infra, infrav1.InfrastructureReadyCondition) {
 		return // the connection is about to be established

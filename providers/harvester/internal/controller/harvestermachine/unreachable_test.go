@@ -159,13 +159,13 @@ func TestPendingVolumesAreNotUnschedulable(t *testing.T) {
 	w.start()
 	writes := w.writes()
 	infra := w.machine("a", "zone-1")
-	said := writes(infra, func(now *infrav1.HarvesterMachine) bool {
+	versions := writes(infra, func(now *infrav1.HarvesterMachine) bool {
 		return strings.Contains(conditions.GetMessage(now, infrav1.VMProvisioningReadyCondition), "PersistentVolumeClaims")
 	})
 	w.Expect(w.vm(infra).Status.PrintableStatus).To(Equal(kubevirtv1.VirtualMachineStatusUnschedulable), "KubeVirt calls it so")
-	w.Expect(said).NotTo(ContainElement(ContainSubstring(infrav1.VMUnschedulableReason)))
+	w.Expect(versions).NotTo(ContainElement(ContainSubstring(infrav1.VMUnschedulableReason)))
 	w.Expect(conditions.GetReason(w.latest(infra), infrav1.VMProvisioningReadyCondition)).To(Equal(infrav1.VMProvisioningInProgressReason))
-	w.Expect(placement.WaitsFor(w.latest(infra))).To(BeEmpty(), "it does not wait for room")
+	w.Expect(placement.WaitsFor(w.latest(infra))).To(BeEmpty(), "it does not wait for capacity")
 	w.fault("no-volumes", false)
 	w.waitForProvisioned(infra)
 }
@@ -261,12 +261,16 @@ func TestMissingPermissionIsReported(t *testing.T) {
 	w.Expect(w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.HarvesterAccessDeniedReason)).
 		To(And(ContainSubstring(`cannot create resource "secrets"`), ContainSubstring("grant it there")))
 	sim.Grant(w.name, everything("get", "list", "watch", "create", "delete"), "")
-	w.update(infra, func(now *infrav1.HarvesterMachine) { metav1.SetMetaDataAnnotation(&now.ObjectMeta, "wake", "up") })
+	w.update(infra, func(now *infrav1.HarvesterMachine) {
+		metav1.SetMetaDataAnnotation(&now.ObjectMeta, "test.faultline.io/reconcile", "1")
+	})
 	w.waitForProvisioned(infra)
 	w.delete(infra)
 	w.Expect(w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(ContainSubstring("cannot deletecollection"))
 	sim.Grant(w.name, everything("*"), "")
-	w.update(infra, func(now *infrav1.HarvesterMachine) { metav1.SetMetaDataAnnotation(&now.ObjectMeta, "wake", "up") })
+	w.update(infra, func(now *infrav1.HarvesterMachine) {
+		metav1.SetMetaDataAnnotation(&now.ObjectMeta, "test.faultline.io/reconcile", "1")
+	})
 	w.waitForDeletion(infra)
 }
 
@@ -300,7 +304,9 @@ func TestDeleteReportsVolumeInUse(t *testing.T) {
 	w.Expect(w.claims()).To(HaveLen(1))
 
 	w.Expect(w.harvester.Delete(t.Context(), other)).To(Succeed())
-	w.update(infra, func(now *infrav1.HarvesterMachine) { metav1.SetMetaDataAnnotation(&now.ObjectMeta, "wake", "up") })
+	w.update(infra, func(now *infrav1.HarvesterMachine) {
+		metav1.SetMetaDataAnnotation(&now.ObjectMeta, "test.faultline.io/reconcile", "1")
+	})
 	w.waitForDeletion(infra)
 	w.Eventually(w.claims).Should(BeEmpty())
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// recordVolumes records the names of the machine's disks that do not derive from its spec, because only claims with recorded or derived names
-// are deleted with the machine. Virtual machines from before Faultline, and those that Harvester restored from a backup, have such disks.
-// recordVolumes also removes the machine's marks from hot-plugged volumes of workloads, which earlier releases marked, too.
+// recordVolumes records the names of the machine's disks that do not derive from its spec, because only claims with recorded or derived
+// names are deleted with the machine. Virtual machines from before Faultline, and those that Harvester restored from a backup, have such
+// disks. recordVolumes also removes the machine's marks from hot-plugged volumes of workloads, which earlier releases marked, too.
 func (r *Reconciler) recordVolumes(ctx context.Context, s *scope, vm *kubevirtv1.VirtualMachine) (reconcile.Progress, error) {
 	known, disks := virtualmachine.KnownClaims(s.infra), virtualmachine.Disks(vm)
 	unknown := slices.DeleteFunc(slices.Clone(disks), func(name string) bool { return slices.Contains(known, name) })
