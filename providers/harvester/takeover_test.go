@@ -33,9 +33,9 @@ func TestDeploymentCanBeAppliedOverUpstreams(t *testing.T) {
 	g.Expect(provider(&manager.Options{}, setup.Options{}).LeaderElectionID).To(Equal("1e1658d6.cluster.x-k8s.io"))
 }
 
-// TestObjectsOfAnEarlierVersionAreStoredAsTodayAndAReleaseMayDropThatVersion applies the components over upstream's, as kubectl apply
+// TestStorageVersionMigration applies the components over upstream's, as kubectl apply
 // does.
-func TestObjectsOfAnEarlierVersionAreStoredAsTodayAndAReleaseMayDropThatVersion(t *testing.T) {
+func TestStorageVersionMigration(t *testing.T) {
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(patience)
 	components, err := testenv.Render(t.Context(), "config", nil)

@@ -27,7 +27,7 @@ func TestAnUnspecifiedAddressIsNoEndpoint(t *testing.T) {
 	}
 }
 
-func TestADomainIsTheZoneOfItsNameUnlessToldOtherwise(t *testing.T) {
+func TestFailureDomainDefaultsToZoneOfItsName(t *testing.T) {
 	no := false
 	for _, tc := range []struct {
 		domain       HarvesterFailureDomain

@@ -69,5 +69,5 @@ func addFlags(fs *pflag.FlagSet, o *balancer.Options) {
 	fs.IntVar(&o.LoadBalancers, "loadbalancer-concurrency", 10, "Number of LoadBalancers to process simultaneously.")
 	fs.IntVar(&o.HealthChecks, "health-check-concurrency", health.DefaultConnections, "Number of machines behind LoadBalancers to check simultaneously.")
 	fs.BoolVar(&o.AnyPool, "any-named-pool", false, "Allow a LoadBalancer to use every IPPool that it names, regardless of the scope of the pool, like upstream's manager.")
-	fs.DurationVar(&o.Rest, "address-rest", ipam.DefaultRest, "Duration for which a released address is not allocated to another LoadBalancer.")
+	fs.DurationVar(&o.Quarantine, "address-rest", ipam.DefaultQuarantine, "Duration for which a released address is not allocated to another LoadBalancer.")
 }

@@ -212,7 +212,7 @@ func testWatchFilter(t *testing.T, c client.Client) {
 	}, time.Second).Should(Succeed())
 }
 
-func TestTheManagerTakesTheFlagsOfTheOtherManagersAndItsOwn(t *testing.T) {
+func TestFlags(t *testing.T) {
 	g := NewWithT(t)
 	components, err := testenv.Render(t.Context(), config, nil)
 	g.Expect(err).NotTo(HaveOccurred())

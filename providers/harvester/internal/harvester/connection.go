@@ -37,44 +37,44 @@ const (
 // Connection is a connection to one Harvester with one account. As a client.Reader it reads kinds with an informer from the cache, see
 // kinds.go. It writes to Harvester directly.
 type Connection struct {
-	account account
-	scheme  *runtime.Scheme
-	wakes   *wakes
-	ctx     context.Context //nolint:containedctx // it ends when the connection is closed
-	close   context.CancelFunc
-	probing sync.Mutex // held while checking whether Harvester responds
-	silence time.Duration
-	watches *watches
-	clock   clock.WithTicker // for unused informers and denials
-	recent  *recent
+	account  account
+	scheme   *runtime.Scheme
+	enqueuer *enqueuer
+	ctx      context.Context //nolint:containedctx // it ends when the connection is closed
+	close    context.CancelFunc
+	probing  sync.Mutex // held while checking whether Harvester responds
+	silence  time.Duration
+	watches  *watches
+	clock    clock.WithTicker // for unused informers and denials
+	recent   *recent
 
-	mu       sync.Mutex
-	ready    bool
-	problem  *Problem            // why it is not ready
-	trouble  *Problem            // why the caches may be stale
-	told     map[string]struct{} // messages of the current problem or trouble that askers were enqueued for
-	uid      string
-	askers   map[Asker]string // with the namespace of their machines
-	awaiting map[Asker]struct{}
-	client   client.Client
-	mapper   meta.RESTMapper
-	watching *http.Client
-	caches   map[string]*scoped // by namespace; "" is for cluster-scoped kinds
-	entrance entrance
+	mu           sync.Mutex
+	ready        bool
+	problem      *Problem            // why it is not ready
+	staleProblem *Problem            // why the caches may be stale
+	reported     map[string]struct{} // messages of the current problem or staleProblem that askers were enqueued for
+	uid          string
+	askers       map[Asker]string // with the namespace of their machines
+	awaiting     map[Asker]struct{}
+	client       client.Client
+	mapper       meta.RESTMapper
+	watching     *http.Client
+	caches       map[string]*scoped // by namespace; "" is for cluster-scoped kinds
+	gate         gate
 }
 
 // newConnection starts to connect.
 func newConnection(ctx context.Context, a account, of *Connections) *Connection {
 	ctx, cancel := context.WithCancel(ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithValues("harvester", a.config.Host)))
 	c := &Connection{
-		account: a, scheme: of.scheme, wakes: &of.wakes, ctx: ctx, close: cancel, mapper: Mapper(),
+		account: a, scheme: of.scheme, enqueuer: &of.enqueuer, ctx: ctx, close: cancel, mapper: Mapper(),
 		silence: cmp.Or(of.Silence, silenceLimit), watches: newWatches(), clock: of.Clock, recent: newRecent(of.Clock),
 		askers: map[Asker]string{}, awaiting: map[Asker]struct{}{}, caches: map[string]*scoped{},
 		problem: &Problem{Pending: true, Reason: infrav1.HarvesterConnectingReason, Message: "connecting to " + a.config.Host},
 	}
 	go c.connect(ctx)
-	go c.listen()
-	go c.tidy()
+	go c.watchSilence()
+	go c.stopUnused()
 	return c
 }
 
@@ -89,7 +89,7 @@ func (c *Connection) leave(who Asker) {
 	defer c.mu.Unlock()
 	delete(c.askers, who)
 	delete(c.awaiting, who)
-	c.entrance.forget(who)
+	c.gate.forget(who)
 }
 
 // usable returns the connection if it can be used for the target. It records the namespace of the asker's machines.
@@ -112,45 +112,45 @@ func (c *Connection) usable(t Target, who Asker) (*Connection, *Problem) {
 
 // connect creates the clients and probes Harvester until it responds.
 func (c *Connection) connect(ctx context.Context) {
-	backoff := patience()
+	backoff := probeBackoff()
 	for c.ctx.Err() == nil {
 		problem := c.dial(ctx)
 		c.mu.Lock()
-		concerns := c.news(c.problem, problem)
+		concerns := c.askersToEnqueue(c.problem, problem)
 		c.ready, c.problem = problem == nil, problem
 		c.mu.Unlock()
-		c.wakeKind(concerns)
+		c.enqueueKind(concerns)
 		if problem == nil || !c.sleep(backoff.Step()) {
 			return
 		}
 	}
 }
 
-// news returns which askers must be enqueued because the problem of the connection has changed. Machines are numerous: they are
+// askersToEnqueue returns which askers must be enqueued because the problem of the connection has changed. Machines are numerous: they are
 // enqueued only if its reason has changed. Clusters report the message, and are enqueued once per message.
-func (c *Connection) news(before, now *Problem) func(Asker) bool {
+func (c *Connection) askersToEnqueue(before, now *Problem) func(Asker) bool {
 	switch {
 	case before == nil && now == nil:
 		return noAsker
 	case before == nil, now == nil, before.Reason != now.Reason:
-		c.told = map[string]struct{}{}
+		c.reported = map[string]struct{}{}
 		if now != nil {
-			c.told[now.Message] = struct{}{}
+			c.reported[now.Message] = struct{}{}
 		}
 		return anyAsker
 	}
-	if _, told := c.told[now.Message]; told {
+	if _, told := c.reported[now.Message]; told {
 		return noAsker
 	}
-	c.told[now.Message] = struct{}{}
+	c.reported[now.Message] = struct{}{}
 	return func(who Asker) bool { return who.Kind == Cluster }
 }
 
 func anyAsker(Asker) bool { return true }
 func noAsker(Asker) bool  { return false }
 
-// patience returns the backoff between probes of Harvester, since no event reports that it responds again.
-func patience() wait.Backoff {
+// probeBackoff returns the backoff between probes of Harvester, since no event reports that it responds again.
+func probeBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 1 << 30, Cap: 30 * time.Second}
 }
 
@@ -182,7 +182,7 @@ func (c *Connection) dial(ctx context.Context) *Problem {
 		if err != nil {
 			return failed(c.account.config.Host, err)
 		}
-		watching.Transport = listener{next: watching.Transport, failed: c.suspect, watches: c.watches}
+		watching.Transport = listener{next: watching.Transport, failed: c.startProbing, watches: c.watches}
 		c.mu.Lock()
 		c.client, c.watching = made, watching
 		c.mu.Unlock()
@@ -265,7 +265,7 @@ func (c *Connection) Host() string { return c.account.config.Host }
 func (c *Connection) Stale() *Problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.trouble
+	return c.staleProblem
 }
 
 // Trouble returns why reads from these namespaces ("" for cluster-scoped kinds) may be stale, or else that the account lacks a permission
@@ -273,28 +273,28 @@ func (c *Connection) Stale() *Problem {
 func (c *Connection) Trouble(namespaces ...string) *Problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.trouble != nil {
-		return c.trouble
+	if c.staleProblem != nil {
+		return c.staleProblem
 	}
 	return c.denied(namespaces)
 }
 
-// suspect is called when a request to Harvester has failed or a watch is silent. It probes Harvester, and enqueues the askers when a
+// startProbing is called when a request to Harvester has failed or a watch is silent. It probes Harvester, and enqueues the askers when a
 // probe fails and when Harvester responds again. While the connection is not ready, connect probes instead.
-func (c *Connection) suspect() {
-	if !c.usableNow() || !c.probing.TryLock() {
+func (c *Connection) startProbing() {
+	if !c.isReady() || !c.probing.TryLock() {
 		return
 	}
 	go func() {
 		defer c.probing.Unlock()
-		backoff := patience()
+		backoff := probeBackoff()
 		for c.ctx.Err() == nil {
-			problem := c.examine(c.ctx)
+			problem := c.checkSilence(c.ctx)
 			c.mu.Lock()
-			concerns := c.news(c.trouble, problem)
-			c.trouble = problem
+			concerns := c.askersToEnqueue(c.staleProblem, problem)
+			c.staleProblem = problem
 			c.mu.Unlock()
-			c.wakeKind(concerns)
+			c.enqueueKind(concerns)
 			if problem == nil || !c.sleep(backoff.Step()) {
 				return
 			}
@@ -302,7 +302,7 @@ func (c *Connection) suspect() {
 	}()
 }
 
-func (c *Connection) usableNow() bool {
+func (c *Connection) isReady() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ready
@@ -316,19 +316,19 @@ func (c *Connection) Await(who Asker) {
 	c.awaiting[who] = struct{}{}
 }
 
-func (c *Connection) wakeAwaiting() {
+func (c *Connection) enqueueAwaiting() {
 	c.mu.Lock()
 	awaiting := c.awaiting
 	c.awaiting = map[Asker]struct{}{}
 	c.mu.Unlock()
-	c.wakes.wake(awaiting)
+	c.enqueuer.enqueueAll(awaiting)
 }
 
-func (c *Connection) wakeAll() {
-	c.wakeKind(anyAsker)
+func (c *Connection) enqueueAsked() {
+	c.enqueueKind(anyAsker)
 }
 
-func (c *Connection) wakeKind(keep func(Asker) bool) {
+func (c *Connection) enqueueKind(keep func(Asker) bool) {
 	c.mu.Lock()
 	woken := map[Asker]struct{}{}
 	for who := range c.askers {
@@ -337,7 +337,7 @@ func (c *Connection) wakeKind(keep func(Asker) bool) {
 		}
 	}
 	c.mu.Unlock()
-	c.wakes.wake(woken)
+	c.enqueuer.enqueueAll(woken)
 }
 
 // Live returns a reader that reads from Harvester's API server.

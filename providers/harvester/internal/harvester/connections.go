@@ -29,7 +29,7 @@ type Connections struct {
 	// secrets is a cache of the metadata of Secrets; live reads their contents.
 	secrets, live client.Reader
 	scheme        *runtime.Scheme
-	wakes         wakes
+	enqueuer      enqueuer
 	// Silence is how long watches of Harvester may receive nothing before this is checked, and how long no asker may read a denied kind
 	// before the denial is dropped. Defaults to two minutes if 0.
 	Silence time.Duration
@@ -94,7 +94,7 @@ func (c *Connections) identityChanged(key client.ObjectKey, version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known := c.identities[key]; known != nil && known.version != version {
-		c.wakes.wake(known.askers)
+		c.enqueuer.enqueueAll(known.askers)
 	}
 }
 
@@ -114,7 +114,7 @@ func (c *Connections) get(ctx context.Context, t Target, who Asker, toDelete boo
 	secret, problem := c.allowedSecret(ctx, t)
 	version := secret.ResourceVersion
 	c.mu.Lock()
-	known := c.asked(t.Identity, who)
+	known := c.recordUse(t.Identity, who)
 	fresh, open := problem == nil && known.version == version, known.conn
 	c.mu.Unlock()
 	if problem != nil && toDelete && problem.Reason == infrav1.IdentitySecretNotFoundReason {
@@ -158,8 +158,8 @@ func withoutSecret(open *Connection, t Target, who Asker, missing *Problem) (*Co
 	return nil, missing
 }
 
-// asked records that the asker uses the identity, and no other.
-func (c *Connections) asked(key client.ObjectKey, who Asker) *identity {
+// recordUse records that the asker uses the identity, and no other.
+func (c *Connections) recordUse(key client.ObjectKey, who Asker) *identity {
 	known := c.identities[key]
 	if known == nil {
 		known = &identity{askers: map[Asker]struct{}{}}
@@ -238,7 +238,7 @@ func (c *Connections) renew(ctx context.Context, key client.ObjectKey, version s
 		}
 		c.closeUnused(former)
 	}
-	c.wakes.wake(known.askers)
+	c.enqueuer.enqueueAll(known.askers)
 	return nil
 }
 

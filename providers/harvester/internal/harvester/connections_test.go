@@ -22,9 +22,9 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-func TestWhoAsksBeforeThereIsAConnectionIsWokenWhenThereIs(t *testing.T) {
+func TestNewConnectionEnqueuesAskers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.identity(sim.Kubeconfig())
 	who := w.asker(harvester.Cluster, "one")
 	conn, problem := w.connections.Get(t.Context(), w.target, who)
@@ -32,34 +32,34 @@ func TestWhoAsksBeforeThereIsAConnectionIsWokenWhenThereIs(t *testing.T) {
 	w.Expect(problem.Pending).To(BeTrue())
 	w.Eventually(func() bool {
 		conn, _ := w.connections.Get(t.Context(), w.target, who)
-		return conn != nil && w.wakes(who) > 0
+		return conn != nil && w.enqueued(who) > 0
 	}).Should(BeTrue())
 	system := &corev1.Namespace{}
 	w.Expect(w.client.Get(t.Context(), client.ObjectKey{Name: "kube-system"}, system)).To(Succeed())
-	w.Expect(w.connected(who).UID()).To(Equal(string(system.UID)))
+	w.Expect(w.waitForConnection(who).UID()).To(Equal(string(system.UID)))
 }
 
-func TestTwoSecretsWithOneAccountShareAConnectionUntilNobodyUsesIt(t *testing.T) {
+func TestSecretsOfOneAccountShareConnection(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.identity(sim.Kubeconfig())
-	one := w.connected(w.asker(harvester.Cluster, "one"))
+	one := w.waitForConnection(w.asker(harvester.Cluster, "one"))
 	w.target.Identity.Name = "other"
 	w.identity(sim.Kubeconfig())
-	w.Expect(w.connected(w.asker(harvester.Cluster, "two"))).To(BeIdenticalTo(one))
+	w.Expect(w.waitForConnection(w.asker(harvester.Cluster, "two"))).To(BeIdenticalTo(one))
 
 	w.connections.Forget(w.asker(harvester.Cluster, "one"))
-	w.Expect(w.connected(w.asker(harvester.Cluster, "two"))).To(BeIdenticalTo(one))
+	w.Expect(w.waitForConnection(w.asker(harvester.Cluster, "two"))).To(BeIdenticalTo(one))
 	w.connections.Forget(w.asker(harvester.Cluster, "two"))
-	w.Expect(w.connected(w.asker(harvester.Cluster, "two"))).NotTo(BeIdenticalTo(one), "the connection that nobody used was closed")
+	w.Expect(w.waitForConnection(w.asker(harvester.Cluster, "two"))).NotTo(BeIdenticalTo(one), "the connection that nobody used was closed")
 }
 
-func TestARotatedKubeconfigIsPickedUpAndAWrongOneEndsTheConnection(t *testing.T) {
+func TestKubeconfigRotation(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.identity(sim.Kubeconfig())
 	who := w.asker(harvester.Machine, "m")
-	former := w.connected(who)
+	former := w.waitForConnection(who)
 
 	kubeconfig, err := clientcmd.Load(sim.Kubeconfig())
 	w.Expect(err).NotTo(HaveOccurred())
@@ -69,15 +69,15 @@ func TestARotatedKubeconfigIsPickedUpAndAWrongOneEndsTheConnection(t *testing.T)
 	rotated, err := clientcmd.Write(*kubeconfig)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.identity(rotated)
-	w.Eventually(func() *harvester.Connection { return w.connected(who) }).ShouldNot(BeIdenticalTo(former))
+	w.Eventually(func() *harvester.Connection { return w.waitForConnection(who) }).ShouldNot(BeIdenticalTo(former))
 
 	w.identity([]byte("what is this"))
-	problem := w.problem(who)
+	problem := w.waitForProblem(who)
 	w.Expect(problem.Reason).To(Equal(infrav1.KubeconfigInvalidReason))
 	w.Expect(problem.Message).To(ContainSubstring("key kubeconfig of Secret " + w.target.Identity.String()))
 }
 
-func TestWhatIsWrongWithAKubeconfigIsSaidWithTheWayOut(t *testing.T) {
+func TestKubeconfigProblems(t *testing.T) {
 	t.Parallel()
 	kubernetes := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(kubernetes.Close)
@@ -103,9 +103,9 @@ func TestWhatIsWrongWithAKubeconfigIsSaidWithTheWayOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			w.identity(tc.kubeconfig)
-			problem := w.problem(w.asker(harvester.Cluster, "c"))
+			problem := w.waitForProblem(w.asker(harvester.Cluster, "c"))
 			w.Expect(problem.Reason).To(Equal(tc.reason), problem.Message)
 			w.Expect(problem.Message).To(ContainSubstring(tc.says))
 		})
@@ -114,20 +114,20 @@ func TestWhatIsWrongWithAKubeconfigIsSaidWithTheWayOut(t *testing.T) {
 
 func TestAMissingSecretIsNamed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	problem := w.problem(w.asker(harvester.Cluster, "c"))
+	w := newFixture(t)
+	problem := w.waitForProblem(w.asker(harvester.Cluster, "c"))
 	w.Expect(problem.Reason).To(Equal(infrav1.IdentitySecretNotFoundReason))
 	w.Expect(problem.Message).To(ContainSubstring(w.target.Identity.String()))
 }
 
-func TestAConnectionWhoseSecretIsGoneIsForDeletionsOnly(t *testing.T) {
+func TestConnectionWithoutSecretIsForDeletionsOnly(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.identity(sim.Kubeconfig())
 	who := w.asker(harvester.Machine, "m")
-	open := w.connected(who)
+	open := w.waitForConnection(who)
 	w.Expect(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.target.Identity.Name}})).To(Succeed())
-	w.Expect(w.problem(who).Reason).To(Equal(infrav1.IdentitySecretNotFoundReason))
+	w.Expect(w.waitForProblem(who).Reason).To(Equal(infrav1.IdentitySecretNotFoundReason))
 	for _, name := range []string{"m", "another"} {
 		conn, problem := w.connections.GetToDelete(t.Context(), w.target, w.asker(harvester.Machine, name))
 		w.Expect(problem).To(BeZero())
@@ -138,56 +138,56 @@ func TestAConnectionWhoseSecretIsGoneIsForDeletionsOnly(t *testing.T) {
 	w.Expect(problem.Reason).To(Equal(infrav1.IdentitySecretNotAllowedReason))
 }
 
-func TestAKubeconfigForAnotherHarvesterThanTheOneWithTheMachinesIsNotUsed(t *testing.T) {
+func TestKubeconfigForAnotherHarvesterIsRejected(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.identity(sim.Kubeconfig())
 	w.target.UID = "that-of-another"
-	problem := w.problem(w.asker(harvester.Machine, "m"))
+	problem := w.waitForProblem(w.asker(harvester.Machine, "m"))
 	w.Expect(problem.Reason).To(Equal(infrav1.AnotherHarvesterReason))
 	w.Expect(problem.Message).To(ContainSubstring("that-of-another"))
 }
 
 func TestASecretOfAnotherNamespaceIsUsedAsLongAsItAllowsThat(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.identity(sim.Kubeconfig())
 	w.target.From = "tenant"
 	who := w.asker(harvester.Cluster, "c")
-	problem := w.problem(who)
+	problem := w.waitForProblem(who)
 	w.Expect(problem.Reason).To(Equal(infrav1.IdentitySecretNotAllowedReason))
 	w.Expect(problem.Message).To(ContainSubstring("add tenant to its annotation " + faultlinev1.AllowedNamespacesAnnotation))
 	w.Expect(w.connections.Unconsented(t.Context(), w.target)).To(Equal(problem))
 
 	w.allow("other,tenant")
-	w.connected(who)
+	w.waitForConnection(who)
 	w.Expect(w.connections.Unconsented(t.Context(), w.target)).To(BeZero())
 
 	w.allow("other")
-	w.Expect(w.problem(who).Reason).To(Equal(infrav1.IdentitySecretNotAllowedReason))
+	w.Expect(w.waitForProblem(who).Reason).To(Equal(infrav1.IdentitySecretNotAllowedReason))
 }
 
-func TestWhetherASecretOfAnotherNamespaceExistsIsNotTold(t *testing.T) {
+func TestExistenceOfForeignSecretIsNotRevealed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.target.From = "tenant"
-	before := w.problem(w.asker(harvester.Cluster, "c"))
+	before := w.waitForProblem(w.asker(harvester.Cluster, "c"))
 	w.identity(sim.Kubeconfig())
-	w.Expect(w.problem(w.asker(harvester.Cluster, "c"))).To(Equal(before))
+	w.Expect(w.waitForProblem(w.asker(harvester.Cluster, "c"))).To(Equal(before))
 }
 
-func TestAnEarlierReleasesUseOfASecretOfAnotherNamespaceGoesOnWithAWarning(t *testing.T) {
+func TestUnconsentedSecretIsAcceptedWithWarning(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.connections.Consent = owned.Warn
 	w.identity(sim.Kubeconfig())
 	w.target.From = "tenant"
-	w.connected(w.asker(harvester.Cluster, "c"))
+	w.waitForConnection(w.asker(harvester.Cluster, "c"))
 	w.Expect(w.connections.Unconsented(t.Context(), w.target)).To(HaveField("Reason", infrav1.IdentitySecretNotAllowedReason))
 }
 
 // allow sets the namespaces that may use the Secret.
-func (w *world) allow(namespaces string) {
+func (w *fixture) allow(namespaces string) {
 	w.t.Helper()
 	secret := &corev1.Secret{}
 	w.Expect(w.client.Get(w.t.Context(), w.target.Identity, secret)).To(Succeed())
@@ -207,11 +207,11 @@ func TestAHarvesterThatNeverStopsAnsweringIsEnded(t *testing.T) {
 		}
 	}))
 	t.Cleanup(endless.Close)
-	w := newWorld(t)
+	w := newFixture(t)
 	w.connections.Remote.Answer = most
 	w.identity([]byte("{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: '" + endless.URL + "'}}], users: [{name: u, user: {}}], " +
 		"contexts: [{name: x, context: {cluster: c, user: u}}], current-context: x}"))
-	problem := w.problem(w.asker(harvester.Cluster, "one"))
+	problem := w.waitForProblem(w.asker(harvester.Cluster, "one"))
 	w.Expect(problem.Reason).To(Equal(infrav1.HarvesterConnectionFailedReason))
 	w.Expect(problem.Message).To(ContainSubstring("the answer is too long: the manager reads at most 1048576 bytes"))
 	w.Expect(sent.Load()).To(BeNumerically("<", 50*most))

@@ -77,10 +77,11 @@ func (c *Connection) denied(namespaces []string) *Problem {
 	return forbidden(slices.MinFunc(refusals, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) }))
 }
 
-// refused records that the account may not read a kind, until it may or no asker reads it any more. A stopped informer may still call it.
-func (c *Connection) refused(namespace, kind string, err error) {
+// recordDenial records that the account may not read a kind, until it may or no asker reads it any more. A stopped informer may still call
+// it.
+func (c *Connection) recordDenial(namespace, kind string, err error) {
 	c.mu.Lock()
-	known := c.known(namespace, kind)
+	known := c.informerOf(namespace, kind)
 	first := known != nil && known.denied == nil
 	if first {
 		known.asked = c.clock.Now() // from now on, askers that need it have time to read it again
@@ -90,13 +91,13 @@ func (c *Connection) refused(namespace, kind string, err error) {
 	}
 	c.mu.Unlock()
 	if first {
-		c.wakeAll()
-		go c.awaitRight(known, namespace, kind)
+		c.enqueueAsked()
+		go c.awaitPermission(known, namespace, kind)
 	}
 }
 
-// known returns the informer of a type in a namespace, or nil. The caller must hold the lock.
-func (c *Connection) known(namespace, kind string) *informer {
+// informerOf returns the informer of a type in a namespace, or nil. The caller must hold the lock.
+func (c *Connection) informerOf(namespace, kind string) *informer {
 	in := c.caches[namespace]
 	if in == nil {
 		return nil
@@ -104,26 +105,26 @@ func (c *Connection) known(namespace, kind string) *informer {
 	return in.informers[kind]
 }
 
-// awaitRight probes periodically whether the account may read a kind, since no event reports a granted permission. It stops when no asker
-// reads the kind any more, because the reference was fixed or deleted, and when the informer is stopped.
-func (c *Connection) awaitRight(denied *informer, namespace, kind string) {
-	backoff, called := patience(), time.Time{}
+// awaitPermission probes periodically whether the account may read a kind, since no event reports a granted permission. It stops when no
+// asker reads the kind any more, because the reference was fixed or deleted, and when the informer is stopped.
+func (c *Connection) awaitPermission(denied *informer, namespace, kind string) {
+	backoff, called := probeBackoff(), time.Time{}
 	for sleep(denied.ctx, backoff.Step()) {
-		asked := c.asked(denied)
+		asked := c.lastUse(denied)
 		switch granted := c.mayList(namespace, kind); {
 		case granted, asked.Before(called):
 			c.endDenial(denied, namespace, kind, granted)
-			c.wakeAll()
+			c.enqueueAsked()
 			return
 		case c.clock.Since(asked) >= c.silence:
 			called = c.clock.Now()
-			c.wakeAll() // askers that still need it read it again
+			c.enqueueAsked() // askers that still need it read it again
 		}
 	}
 }
 
-// asked returns when an asker last read the denied kind.
-func (c *Connection) asked(denied *informer) time.Time {
+// lastUse returns when an asker last read the denied kind.
+func (c *Connection) lastUse(denied *informer) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return denied.asked
@@ -134,7 +135,7 @@ func (c *Connection) endDenial(denied *informer, namespace, kind string, granted
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	denied.denied = nil
-	if !granted && c.known(namespace, kind) == denied {
+	if !granted && c.informerOf(namespace, kind) == denied {
 		c.stop(namespace, kind)
 	}
 }

@@ -16,37 +16,37 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 )
 
-// says returns the message of a problem, or "".
-func says(problem *harvester.Problem) string {
+// messageOf returns the message of a problem, or "".
+func messageOf(problem *harvester.Problem) string {
 	if problem == nil {
 		return ""
 	}
 	return problem.Message
 }
 
-func TestWhatTheAccountMayNotSeeIsRefusedToWhoAsksForItAndForgottenWhenNobodyDoes(t *testing.T) {
+func TestDenialIsForgottenWithoutReaders(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.connections.Silence = time.Second
 	all := []string{"*"}
 	everything := []rbacv1.PolicyRule{{APIGroups: all, Resources: all, Verbs: all}}
 	w.identity(sim.KubeconfigFor(w.namespace, everything, w.namespace))
 	who := w.asker(harvester.Machine, "m")
-	conn := w.connected(who)
+	conn := w.waitForConnection(who)
 	list := func(namespace string) error {
 		return conn.List(t.Context(), &kubevirtv1.VirtualMachineList{}, client.InNamespace(namespace))
 	}
-	missing := func() string { return says(harvester.Denied(list("other"))) }
+	missing := func() string { return messageOf(harvester.Denied(list("other"))) }
 	named := And(ContainSubstring(`cannot list resource "virtualmachines"`), ContainSubstring(`namespace "other"`))
 	w.Eventually(missing).Should(named)
 	w.Expect(trouble(conn, "", "other")()).To(Equal(infrav1.HarvesterAccessDeniedReason))
 	w.Expect(trouble(conn, "", w.namespace)()).To(BeEmpty(), "who uses nothing in that namespace lacks nothing")
 
 	w.Eventually(func() error { return list(w.namespace) }).Should(Succeed())
-	w.Expect(says(conn.Stale())).To(BeEmpty(), "what it may see is as it is on Harvester")
-	before := w.wakes(who)
+	w.Expect(messageOf(conn.Stale())).To(BeEmpty(), "what it may see is as it is on Harvester")
+	before := w.enqueued(who)
 	w.Eventually(trouble(conn, "other")).Should(BeEmpty())
-	w.Eventually(func() int { return w.wakes(who) }).
+	w.Eventually(func() int { return w.enqueued(who) }).
 		Should(BeNumerically(">", before), "who needs it still is given the time to say so, and hears that it is forgotten")
 	w.Expect(list(w.namespace)).To(Succeed())
 
@@ -56,21 +56,21 @@ func TestWhatTheAccountMayNotSeeIsRefusedToWhoAsksForItAndForgottenWhenNobodyDoe
 	w.Expect(trouble(conn, "other")()).To(BeEmpty())
 }
 
-func TestWhatTheAccountMayNotSeeIsNotForgottenWhileSomebodyNeedsIt(t *testing.T) {
+func TestDenialIsKeptWhileRead(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.connections.Silence = time.Second
 	w.identity(sim.KubeconfigFor(w.namespace, nil, w.namespace))
 	who := w.asker(harvester.Machine, "m")
-	conn := w.connected(who)
+	conn := w.waitForConnection(who)
 	missing := func() string {
-		return says(harvester.Denied(conn.List(t.Context(), &kubevirtv1.VirtualMachineList{}, client.InNamespace(w.namespace))))
+		return messageOf(harvester.Denied(conn.List(t.Context(), &kubevirtv1.VirtualMachineList{}, client.InNamespace(w.namespace))))
 	}
 	w.Eventually(missing).ShouldNot(BeEmpty())
 	// An asker reads again only when it is enqueued, which must happen repeatedly.
 	for range 2 {
-		before := w.wakes(who)
-		w.Eventually(func() int { return w.wakes(who) }).Should(BeNumerically(">", before))
+		before := w.enqueued(who)
+		w.Eventually(func() int { return w.enqueued(who) }).Should(BeNumerically(">", before))
 		w.Expect(missing()).NotTo(BeEmpty(), "it is known all the time")
 	}
 }

@@ -63,13 +63,13 @@ func (c *Connection) Get(ctx context.Context, key client.ObjectKey, o client.Obj
 	if len(content.IsPathSegmentName(key.Name)) > 0 {
 		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 	}
-	switch whom(o) {
+	switch eventTargetOf(o) {
 	case noInformer:
 		return c.client.Get(ctx, key, o, opts...)
-	case nobody:
-		return c.recent.recall(question{typeOf(o), key}, o, func() error { return c.client.Get(ctx, key, o, opts...) })
+	case noTarget:
+		return c.recent.get(question{typeOf(o), key}, o, func() error { return c.client.Get(ctx, key, o, opts...) })
 	}
-	from, err := c.informed(o, key.Namespace) //nolint:contextcheck // The informers outlive the request.
+	from, err := c.syncedCache(o, key.Namespace) //nolint:contextcheck // The informers outlive the request.
 	if err != nil {
 		return err
 	}
@@ -79,12 +79,12 @@ func (c *Connection) Get(ctx context.Context, key client.ObjectKey, o client.Obj
 // List reads the objects of one namespace, or of a cluster-scoped kind. It returns ErrSyncing if the informer has not synced.
 func (c *Connection) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	options := (&client.ListOptions{}).ApplyOptions(opts)
-	switch whom(list) {
+	switch eventTargetOf(list) {
 	case noInformer:
 		return c.client.List(ctx, list, opts...)
-	case nobody:
+	case noTarget:
 		all := question{typeOf(list), client.ObjectKey{Namespace: options.Namespace}}
-		return c.recent.recall(all, list, func() error { return c.client.List(ctx, list, client.InNamespace(options.Namespace)) })
+		return c.recent.get(all, list, func() error { return c.client.List(ctx, list, client.InNamespace(options.Namespace)) })
 	}
 	gvk, err := apiutil.GVKForObject(list, c.scheme)
 	if err != nil {
@@ -95,25 +95,25 @@ func (c *Connection) List(ctx context.Context, list client.ObjectList, opts ...c
 	if err != nil {
 		return err
 	}
-	from, err := c.informed(item.(client.Object), options.Namespace) //nolint:contextcheck // As above.
+	from, err := c.syncedCache(item.(client.Object), options.Namespace) //nolint:contextcheck // As above.
 	if err != nil {
 		return err
 	}
 	return from.List(ctx, list, opts...)
 }
 
-// informed returns the cache of a namespace once the informer of the kind has synced.
-func (c *Connection) informed(o client.Object, namespace string) (client.Reader, error) {
+// syncedCache returns the cache of a namespace once the informer of the kind has synced.
+func (c *Connection) syncedCache(o client.Object, namespace string) (client.Reader, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	in, err := c.in(namespace)
+	in, err := c.cacheOf(namespace)
 	if err != nil {
 		return nil, err
 	}
 	kind := typeOf(o)
 	known := in.informers[kind]
 	if known == nil {
-		if known, err = c.inform(in, o); err != nil {
+		if known, err = c.startInformer(in, o); err != nil {
 			c.endUnused(namespace)
 			return nil, err
 		}
@@ -129,15 +129,15 @@ func (c *Connection) informed(o client.Object, namespace string) (client.Reader,
 	return in.cache, nil
 }
 
-// in creates the cache of a namespace on first use.
-func (c *Connection) in(namespace string) (*scoped, error) {
+// cacheOf creates the cache of a namespace on first use.
+func (c *Connection) cacheOf(namespace string) (*scoped, error) {
 	if known := c.caches[namespace]; known != nil {
 		return known, nil
 	}
 	options := cache.Options{
 		Scheme: c.scheme, Mapper: c.mapper, HTTPClient: c.watching, DefaultTransform: strip,
 		ReaderFailOnMissingInformer: true, // in case it was stopped: a read must not start informers that are not tracked here
-		DefaultWatchErrorHandler:    func(ctx context.Context, r *toolscache.Reflector, err error) { c.lost(ctx, namespace, r, err) },
+		DefaultWatchErrorHandler:    func(ctx context.Context, r *toolscache.Reflector, err error) { c.watchFailed(ctx, namespace, r, err) },
 	}
 	if namespace != "" {
 		// It restricts requests to the namespace like DefaultNamespaces, which leaks goroutines if an informer ends before it has synced.
@@ -158,8 +158,8 @@ func (c *Connection) in(namespace string) (*scoped, error) {
 	return known, nil
 }
 
-// inform starts an informer and enqueues all askers when it has synced.
-func (c *Connection) inform(in *scoped, o client.Object) (*informer, error) {
+// startInformer starts an informer and enqueues all askers when it has synced.
+func (c *Connection) startInformer(in *scoped, o client.Object) (*informer, error) {
 	started, err := in.cache.GetInformer(c.ctx, o, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
@@ -180,14 +180,14 @@ func (c *Connection) inform(in *scoped, o client.Object) (*informer, error) {
 	ctx, end := context.WithCancel(c.ctx)
 	go func() {
 		if toolscache.WaitForCacheSync(ctx.Done(), started.HasSynced, registration.HasSynced) {
-			c.wakeAll()
+			c.enqueueAsked()
 		}
 	}()
 	return &informer{Informer: started, of: o, ctx: ctx, end: end}, nil
 }
 
-// tidy periodically stops unused informers.
-func (c *Connection) tidy() {
+// stopUnused periodically stops unused informers.
+func (c *Connection) stopUnused() {
 	ticker := c.clock.NewTicker(tidying)
 	defer ticker.Stop()
 	for {
@@ -243,15 +243,15 @@ func (c *Connection) endUnused(namespace string) {
 // typeOf returns the name that a Reflector uses for the type of an object.
 func typeOf(o any) string { return reflect.TypeOf(o).String() }
 
-// lost is called when an informer is no longer up to date. The informer keeps retrying.
-func (c *Connection) lost(ctx context.Context, namespace string, r *toolscache.Reflector, err error) {
+// watchFailed is called when an informer is no longer up to date. The informer keeps retrying.
+func (c *Connection) watchFailed(ctx context.Context, namespace string, r *toolscache.Reflector, err error) {
 	switch {
 	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 	case apierrors.IsForbidden(err):
-		c.refused(namespace, r.TypeDescription(), err) //nolint:contextcheck // it goes on when the watch has ended
+		c.recordDenial(namespace, r.TypeDescription(), err) //nolint:contextcheck // it goes on when the watch has ended
 	default:
 		toolscache.DefaultWatchErrorHandler(ctx, r, err)
-		c.suspect()
+		c.startProbing()
 	}
 }
 
@@ -261,22 +261,22 @@ func (c *Connection) changed(was, is any) {
 	if !ok {
 		return
 	}
-	switch whom(o) {
+	switch eventTargetOf(o) {
 	case owner:
-		if !alike(was, o) {
-			c.wakeOwner(o)
+		if !unchanged(was, o) {
+			c.enqueueOwner(o)
 		}
 	case everyCluster:
 		c.nodeChanged(was, o.(*corev1.Node))
 	case waiting:
-		c.wakeAwaiting()
+		c.enqueueAwaiting()
 	}
 }
 
-// ours reports whether a virtual machine was created by Faultline.
-func ours(o client.Object) bool { return o.GetLabels()[infrav1.MachineIDLabel] != "" }
+// createdByFaultline reports whether a virtual machine was created by Faultline.
+func createdByFaultline(o client.Object) bool { return o.GetLabels()[infrav1.MachineIDLabel] != "" }
 
-func (c *Connection) wakeOwner(o client.Object) {
+func (c *Connection) enqueueOwner(o client.Object) {
 	namespace, name, ok := infrav1.ParseOwner(o.GetAnnotations()[infrav1.OwnerAnnotation])
 	if !ok {
 		return
@@ -286,7 +286,7 @@ func (c *Connection) wakeOwner(o client.Object) {
 	case *kubevirtv1.VirtualMachine, *kubevirtv1.VirtualMachineInstance:
 		kind = Machine
 	}
-	c.wakes.one(kind, client.ObjectKey{Namespace: namespace, Name: name})
+	c.enqueuer.enqueue(kind, client.ObjectKey{Namespace: namespace, Name: name})
 }
 
 // nodeChanged enqueues the clusters when the failure domain or the schedulability of a host may have changed, the machines on it when its
@@ -300,12 +300,12 @@ func (c *Connection) nodeChanged(was any, node *corev1.Node) {
 		equality.Semantic.DeepEqual(former.Spec.Taints, node.Spec.Taints) {
 		return
 	}
-	c.wakeKind(func(who Asker) bool { return who.Kind == Cluster })
+	c.enqueueKind(func(who Asker) bool { return who.Kind == Cluster })
 	if labelled || turned {
-		c.wakeMachinesOn(node.Name)
+		c.enqueueMachinesOn(node.Name)
 	}
 	if labelled {
-		c.wakeAwaiting()
+		c.enqueueAwaiting()
 	}
 }
 
@@ -317,8 +317,8 @@ func readiness(node *corev1.Node) corev1.ConditionStatus {
 	return node.Status.Conditions[at].Status
 }
 
-// wakeMachinesOn enqueues the machines on a host. It searches the caches: labels and readiness of hosts rarely change.
-func (c *Connection) wakeMachinesOn(host string) {
+// enqueueMachinesOn enqueues the machines on a host. It searches the caches: labels and readiness of hosts rarely change.
+func (c *Connection) enqueueMachinesOn(host string) {
 	kind := typeOf(&kubevirtv1.VirtualMachineInstance{})
 	c.mu.Lock()
 	var known []client.Reader
@@ -336,7 +336,7 @@ func (c *Connection) wakeMachinesOn(host string) {
 		}
 		for i := range instances.Items {
 			if instances.Items[i].Status.NodeName == host {
-				c.wakeOwner(&instances.Items[i])
+				c.enqueueOwner(&instances.Items[i])
 			}
 		}
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // virtualMachine returns a running virtual machine of a machine.
-func (w *world) virtualMachine(machine string) *kubevirtv1.VirtualMachine {
+func (w *fixture) virtualMachine(machine string) *kubevirtv1.VirtualMachine {
 	meta := metav1.ObjectMeta{
 		Namespace: w.namespace, Name: machine, Labels: map[string]string{infrav1.MachineIDLabel: "id-of-" + machine},
 		Annotations: map[string]string{infrav1.OwnerAnnotation: infrav1.Owner(w.namespace, machine)},
@@ -37,17 +37,17 @@ func (w *world) virtualMachine(machine string) *kubevirtv1.VirtualMachine {
 	return vm
 }
 
-func TestReadingAnswersFromMemoryAndSaysWhenItIsTooEarly(t *testing.T) {
+func TestReadsUseCacheAndReportUnsyncedInformer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.identity(sim.Kubeconfig())
 	vm := w.virtualMachine("m")
 	who := w.asker(harvester.Cluster, "c")
-	conn := w.connected(who)
-	before := w.wakes(who)
+	conn := w.waitForConnection(who)
+	before := w.enqueued(who)
 	err := conn.Get(t.Context(), client.ObjectKeyFromObject(vm), &kubevirtv1.VirtualMachine{})
 	w.Expect(err).To(MatchError(harvester.ErrSyncing))
-	w.Eventually(func() int { return w.wakes(who) }).Should(BeNumerically(">", before), "who asked too early is woken")
+	w.Eventually(func() int { return w.enqueued(who) }).Should(BeNumerically(">", before), "who asked too early is woken")
 	w.read(conn, client.ObjectKeyFromObject(vm), &kubevirtv1.VirtualMachine{})
 	vms := &kubevirtv1.VirtualMachineList{}
 	w.Expect(conn.List(t.Context(), vms, client.InNamespace(w.namespace))).To(Succeed())
@@ -58,11 +58,11 @@ func TestReadingAnswersFromMemoryAndSaysWhenItIsTooEarly(t *testing.T) {
 	w.Expect(nodes.Items).NotTo(BeEmpty())
 }
 
-func TestAMachineIsWokenByItsVirtualMachineWhateverNamespaceThatIsIn(t *testing.T) {
+func TestVirtualMachineEnqueuesOwnerInAnyNamespace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.identity(sim.Kubeconfig())
-	conn := w.connected(w.asker(harvester.Cluster, "c"))
+	conn := w.waitForConnection(w.asker(harvester.Cluster, "c"))
 	w.Eventually(func() error {
 		return conn.List(t.Context(), &kubevirtv1.VirtualMachineInstanceList{}, client.InNamespace(w.namespace))
 	}).Should(Succeed())
@@ -71,16 +71,16 @@ func TestAMachineIsWokenByItsVirtualMachineWhateverNamespaceThatIsIn(t *testing.
 	w.Eventually(func(g Gomega) {
 		g.Expect(conn.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "m"}, vmi)).To(Succeed())
 		g.Expect(vmi.Status.NodeName).NotTo(BeEmpty())
-		g.Expect(w.wakes(w.asker(harvester.Machine, "m"))).To(BeNumerically(">", 1))
+		g.Expect(w.enqueued(w.asker(harvester.Machine, "m"))).To(BeNumerically(">", 1))
 	}).Should(Succeed())
 }
 
-func TestALabelOfAHostWakesClustersAndTheMachinesOnItAndItsHeartbeatNobody(t *testing.T) {
+func TestHostLabelsEnqueueClustersAndMachines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.identity(sim.Kubeconfig())
 	cluster, machine := w.asker(harvester.Cluster, "c"), w.asker(harvester.Machine, "m")
-	conn := w.connected(cluster)
+	conn := w.waitForConnection(cluster)
 	w.virtualMachine("m")
 	vmi, host := &kubevirtv1.VirtualMachineInstance{}, &corev1.Node{}
 	w.Eventually(func(g Gomega) {
@@ -90,10 +90,10 @@ func TestALabelOfAHostWakesClustersAndTheMachinesOnItAndItsHeartbeatNobody(t *te
 	w.read(conn, client.ObjectKey{Name: vmi.Status.NodeName}, host)
 	var clusters, machines int
 	w.Eventually(func() bool { // until no more events arrive for earlier changes
-		same := clusters == w.wakes(cluster) && machines == w.wakes(machine)
-		clusters, machines = w.wakes(cluster), w.wakes(machine)
+		same := clusters == w.enqueued(cluster) && machines == w.enqueued(machine)
+		clusters, machines = w.enqueued(cluster), w.enqueued(machine)
 		return same
-	}).WithPolling(patience / 240).Should(BeTrue())
+	}).WithPolling(timeout / 240).Should(BeTrue())
 
 	beat := host.DeepCopy()
 	for i := range beat.Status.Conditions {
@@ -103,17 +103,17 @@ func TestALabelOfAHostWakesClustersAndTheMachinesOnItAndItsHeartbeatNobody(t *te
 	label := beat.DeepCopy()
 	label.Labels["rack-of-"+w.namespace] = "9"
 	w.Expect(w.client.Patch(t.Context(), label, client.MergeFrom(beat))).To(Succeed())
-	w.Eventually(func() bool { return w.wakes(cluster) > clusters && w.wakes(machine) > machines }).Should(BeTrue())
+	w.Eventually(func() bool { return w.enqueued(cluster) > clusters && w.enqueued(machine) > machines }).Should(BeTrue())
 	w.Expect(conn.Get(t.Context(), client.ObjectKeyFromObject(host), host)).To(Succeed())
 	w.Expect(host.Labels).To(HaveKey("rack-of-"+w.namespace), "the heartbeat came before")
 }
 
-func TestAHostThatIsReadyNoMoreWakesTheMachinesOnIt(t *testing.T) {
+func TestUnreadyHostEnqueuesMachines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.identity(sim.Kubeconfig())
 	machine := w.asker(harvester.Machine, "m")
-	conn := w.connected(w.asker(harvester.Cluster, "c"))
+	conn := w.waitForConnection(w.asker(harvester.Cluster, "c"))
 	host := simulator.Host{Name: "of-" + w.namespace, Witness: true} // it runs nothing else
 	w.Expect(sim.AddHost(t.Context(), host)).To(Succeed())
 	t.Cleanup(func() { w.Expect(sim.RemoveHost(context.WithoutCancel(t.Context()), host.Name)).To(Succeed()) })
@@ -127,34 +127,34 @@ func TestAHostThatIsReadyNoMoreWakesTheMachinesOnIt(t *testing.T) {
 	node := &corev1.Node{}
 	w.read(conn, client.ObjectKeyFromObject(vmi), &kubevirtv1.VirtualMachineInstance{})
 	w.read(conn, client.ObjectKey{Name: host.Name}, node)
-	before := w.wakes(machine)
-	w.Consistently(func() int { return w.wakes(machine) }, "500ms").Should(Equal(before))
+	before := w.enqueued(machine)
+	w.Consistently(func() int { return w.enqueued(machine) }, "500ms").Should(Equal(before))
 	silent := node.DeepCopy()
 	silent.Status.Conditions[0].Status = corev1.ConditionUnknown
 	w.Expect(w.client.Status().Patch(t.Context(), silent, client.MergeFrom(node))).To(Succeed())
-	w.Eventually(func() int { return w.wakes(machine) }).Should(BeNumerically(">", before))
+	w.Eventually(func() int { return w.enqueued(machine) }).Should(BeNumerically(">", before))
 }
 
-func TestWhoeverWaitsForAStorageClassIsWokenByOneOnce(t *testing.T) {
+func TestAwaitedStorageClassEnqueuesOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.identity(sim.Kubeconfig())
 	who := w.asker(harvester.Machine, "m")
-	conn := w.connected(who)
+	conn := w.waitForConnection(who)
 	w.Eventually(func() error { return conn.List(t.Context(), &storagev1.StorageClassList{}) }).Should(Succeed())
-	before := w.wakes(who)
+	before := w.enqueued(who)
 	conn.Await(who)
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}, Provisioner: "driver.longhorn.io"}
 	w.Expect(w.client.Create(t.Context(), class)).To(Succeed())
-	w.Eventually(func() int { return w.wakes(who) }).Should(BeNumerically(">", before))
+	w.Eventually(func() int { return w.enqueued(who) }).Should(BeNumerically(">", before))
 }
 
 // Virtual machines of other owners in the namespace are cached with their metadata only.
-func TestOthersVirtualMachinesTakeNoMemory(t *testing.T) {
+func TestForeignVirtualMachinesAreStripped(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.identity(sim.Kubeconfig())
-	conn := w.connected(w.asker(harvester.Cluster, "c"))
+	conn := w.waitForConnection(w.asker(harvester.Cluster, "c"))
 	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "theirs"}}
 	vm.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyHalted)
 	vm.Spec.Template = &kubevirtv1.VirtualMachineInstanceTemplateSpec{}

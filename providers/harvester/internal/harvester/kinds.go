@@ -27,19 +27,19 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	}).AddToScheme(scheme)
 }
 
-// wakesWhom defines which askers a change of an object enqueues, and how its kind is read.
-type wakesWhom int
+// eventTarget defines which askers a change of an object enqueues, and how its kind is read.
+type eventTarget int
 
 const (
-	noInformer   wakesWhom = iota // read from Harvester each time, because it is read rarely
-	nobody                        // read from Harvester and cached briefly: specs refer to it in any namespace
-	owner                         // enqueues the owner in its annotation
-	everyCluster                  // enqueues the clusters of the connection, and the machines on a Node
-	waiting                       // enqueues the askers that called Await
+	noInformer   eventTarget = iota // read from Harvester each time, because it is read rarely
+	noTarget                        // read from Harvester and cached briefly: specs refer to it in any namespace
+	owner                           // enqueues the owner in its annotation
+	everyCluster                    // enqueues the clusters of the connection, and the machines on a Node
+	waiting                         // enqueues the askers that called Await
 )
 
-// whom returns how a kind is read and which askers its changes enqueue.
-func whom(o runtime.Object) wakesWhom {
+// eventTargetOf returns how a kind is read and which askers its changes enqueue.
+func eventTargetOf(o runtime.Object) eventTarget {
 	switch o.(type) {
 	case *kubevirtv1.VirtualMachine, *kubevirtv1.VirtualMachineInstance, *corev1.Service, *lbv1.LoadBalancer,
 		*kubevirtv1.VirtualMachineList, *kubevirtv1.VirtualMachineInstanceList, *corev1.ServiceList, *lbv1.LoadBalancerList:
@@ -50,7 +50,7 @@ func whom(o runtime.Object) wakesWhom {
 		return waiting
 	case *harvesterhciv1.VirtualMachineImage, *harvesterhciv1.KeyPair, *netattv1.NetworkAttachmentDefinition,
 		*harvesterhciv1.VirtualMachineImageList, *harvesterhciv1.KeyPairList, *netattv1.NetworkAttachmentDefinitionList:
-		return nobody
+		return noTarget
 	default:
 		return noInformer
 	}
@@ -101,11 +101,11 @@ func strip(o any) (any, error) {
 	case *corev1.Node:
 		o.Status.Images = nil
 	case *kubevirtv1.VirtualMachine:
-		if !ours(o) {
+		if !createdByFaultline(o) {
 			o.Spec, o.Status = kubevirtv1.VirtualMachineSpec{}, kubevirtv1.VirtualMachineStatus{}
 		}
 	case *kubevirtv1.VirtualMachineInstance:
-		if !ours(o) {
+		if !createdByFaultline(o) {
 			o.Spec = kubevirtv1.VirtualMachineInstanceSpec{}
 		}
 	}

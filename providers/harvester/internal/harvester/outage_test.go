@@ -21,8 +21,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 )
 
-// road is a proxy to the Harvester of the tests. While it is broken, it resets connections, each of which has its own port.
-type road struct {
+// proxy is a proxy to the Harvester of the tests. While it is broken, it resets connections, each of which has its own port.
+type proxy struct {
 	listener net.Listener
 	to       string
 
@@ -31,15 +31,15 @@ type road struct {
 	open   map[*net.TCPConn]struct{}
 }
 
-// newRoad returns a proxy and a kubeconfig that uses it.
-func newRoad(w *world) (*road, []byte) {
+// newProxy returns a proxy and a kubeconfig that uses it.
+func newProxy(w *fixture) (*proxy, []byte) {
 	w.t.Helper()
 	kubeconfig, err := clientcmd.Load(sim.Kubeconfig())
 	w.Expect(err).NotTo(HaveOccurred())
 	listener, err := (&net.ListenConfig{}).Listen(w.t.Context(), "tcp", "127.0.0.1:0")
 	w.Expect(err).NotTo(HaveOccurred())
 	w.t.Cleanup(func() { _ = listener.Close() })
-	r := &road{listener: listener, open: map[*net.TCPConn]struct{}{}}
+	r := &proxy{listener: listener, open: map[*net.TCPConn]struct{}{}}
 	for _, cluster := range kubeconfig.Clusters {
 		server, err := url.Parse(cluster.Server)
 		w.Expect(err).NotTo(HaveOccurred())
@@ -59,7 +59,7 @@ func newRoad(w *world) (*road, []byte) {
 	return r, taking
 }
 
-func (r *road) lead(ctx context.Context, conn *net.TCPConn) {
+func (r *proxy) lead(ctx context.Context, conn *net.TCPConn) {
 	if !r.enter(conn) {
 		_, _ = conn.Read(make([]byte, 1)) // the client waits for a response when the connection is reset
 		_ = conn.SetLinger(0)
@@ -76,7 +76,7 @@ func (r *road) lead(ctx context.Context, conn *net.TCPConn) {
 	_ = conn.Close()
 }
 
-func (r *road) enter(conn *net.TCPConn) bool {
+func (r *proxy) enter(conn *net.TCPConn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.broken {
@@ -85,7 +85,7 @@ func (r *road) enter(conn *net.TCPConn) bool {
 	return !r.broken
 }
 
-func (r *road) set(broken bool) {
+func (r *proxy) set(broken bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.broken = broken
@@ -98,7 +98,7 @@ func (r *road) set(broken bool) {
 
 // attempts waits for a number of failed attempts after the current one, and returns their messages. The last one may not have been
 // reported yet.
-func attempts(w *world, many int, current func() *harvester.Problem) (said []string) {
+func attempts(w *fixture, many int, current func() *harvester.Problem) (said []string) {
 	w.t.Helper()
 	var last *harvester.Problem
 	w.Eventually(func(g Gomega) {
@@ -110,66 +110,66 @@ func attempts(w *world, many int, current func() *harvester.Problem) (said []str
 	return said
 }
 
-// wakesSoFar returns how often each asker was enqueued by all events so far.
-func (w *world) wakesSoFar(all ...harvester.Asker) (counts []int) {
+// enqueuedSoFar returns how often each asker was enqueued by all events so far.
+func (w *fixture) enqueuedSoFar(all ...harvester.Asker) (counts []int) {
 	w.t.Helper()
 	for kind, queue := range w.queues {
 		last := w.asker(kind, "last")
-		before := w.wakes(last)
+		before := w.enqueued(last)
 		queue.Add(reconcile.Request{NamespacedName: last.Key}) // requests are counted in order
-		w.Eventually(func() int { return w.wakes(last) }).Should(BeNumerically(">", before))
+		w.Eventually(func() int { return w.enqueued(last) }).Should(BeNumerically(">", before))
 	}
 	for _, who := range all {
-		counts = append(counts, w.wakes(who))
+		counts = append(counts, w.enqueued(who))
 	}
 	return counts
 }
 
-func TestAnOutageBeforeThereIsAConnectionIsToldOnceHoweverOftenItIsTried(t *testing.T) {
+func TestOutageBeforeConnectionEnqueuesOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	broken, kubeconfig := newRoad(w)
+	w := newFixture(t)
+	broken, kubeconfig := newProxy(w)
 	broken.set(true)
 	w.identity(kubeconfig)
 	cluster, machine := w.asker(harvester.Cluster, "c"), w.asker(harvester.Machine, "m")
 	for _, who := range []harvester.Asker{cluster, machine} {
-		w.Expect(w.problem(who).Reason).To(Equal(infrav1.HarvesterConnectionFailedReason))
+		w.Expect(w.waitForProblem(who).Reason).To(Equal(infrav1.HarvesterConnectionFailedReason))
 	}
 	current := func() *harvester.Problem {
 		_, problem := w.connections.Get(t.Context(), w.target, machine)
 		return problem
 	}
 	first := attempts(w, 2, current)
-	before := w.wakesSoFar(cluster, machine)
+	before := w.enqueuedSoFar(cluster, machine)
 	said := append(first, attempts(w, 2, current)...)
 	w.Expect(said).To(HaveEach(said[0]), "what is shown is the same each time")
-	w.Expect(w.wakesSoFar(cluster, machine)).To(Equal(before), "nobody is woken to read the same")
+	w.Expect(w.enqueuedSoFar(cluster, machine)).To(Equal(before), "nobody is woken to read the same")
 
 	broken.set(false)
-	w.connected(machine)
-	w.Eventually(func() bool { return w.wakes(cluster) > before[0] && w.wakes(machine) > before[1] }).Should(BeTrue(), "everybody is woken when it is over")
+	w.waitForConnection(machine)
+	w.Eventually(func() bool { return w.enqueued(cluster) > before[0] && w.enqueued(machine) > before[1] }).Should(BeTrue(), "everybody is woken when it is over")
 }
 
-func TestAnOutageOfAConnectionIsToldOnceHoweverOftenItIsTried(t *testing.T) {
+func TestOutageOfConnectionEnqueuesOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	way, kubeconfig := newRoad(w)
+	w := newFixture(t)
+	way, kubeconfig := newProxy(w)
 	w.identity(kubeconfig)
 	cluster, machine := w.asker(harvester.Cluster, "c"), w.asker(harvester.Machine, "m")
-	conn := w.connected(machine)
-	w.connected(cluster)
+	conn := w.waitForConnection(machine)
+	w.waitForConnection(cluster)
 	w.Eventually(func() error {
 		return conn.List(t.Context(), &kubevirtv1.VirtualMachineList{}, client.InNamespace(w.namespace))
 	}).Should(Succeed())
 
 	way.set(true)
 	first := attempts(w, 2, conn.Stale)
-	before := w.wakesSoFar(cluster, machine)
+	before := w.enqueuedSoFar(cluster, machine)
 	said := append(first, attempts(w, 2, conn.Stale)...)
 	w.Expect(said).To(HaveEach(said[0]), "what is shown is the same each time")
-	w.Expect(w.wakesSoFar(cluster, machine)).To(Equal(before), "nobody is woken to read the same")
+	w.Expect(w.enqueuedSoFar(cluster, machine)).To(Equal(before), "nobody is woken to read the same")
 
 	way.set(false)
 	w.Eventually(conn.Stale).Should(BeZero())
-	w.Eventually(func() bool { return w.wakes(cluster) > before[0] && w.wakes(machine) > before[1] }).Should(BeTrue(), "everybody is woken when it is over")
+	w.Eventually(func() bool { return w.enqueued(cluster) > before[0] && w.enqueued(machine) > before[1] }).Should(BeTrue(), "everybody is woken when it is over")
 }

@@ -47,9 +47,9 @@ func newRecent(c clock.PassiveClock) *recent {
 	return &recent{clock: c, answers: map[question]answer{}}
 }
 
-// recall fills into from the cached response, or calls ask. NotFound and Forbidden are cached, too.
-func (r *recent) recall(q question, into runtime.Object, ask func() error) error {
-	if known, ok := r.known(q); ok {
+// get fills into from the cached response, or calls ask. NotFound and Forbidden are cached, too.
+func (r *recent) get(q question, into runtime.Object, ask func() error) error {
+	if known, ok := r.cached(q); ok {
 		if known.err == nil {
 			reflect.ValueOf(into).Elem().Set(reflect.ValueOf(known.is.DeepCopyObject()).Elem())
 		}
@@ -67,7 +67,7 @@ func (r *recent) recall(q question, into runtime.Object, ask func() error) error
 	return err
 }
 
-func (r *recent) known(q question) (answer, bool) {
+func (r *recent) cached(q question) (answer, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known, ok := r.answers[q]

@@ -34,8 +34,8 @@ const (
 type watches struct {
 	mu   sync.Mutex
 	open map[*opened]struct{}
-	// awaited are the paths of ended watches that must be opened again, and since when.
-	awaited map[string]time.Time
+	// reopenSince are the paths of ended watches that must be opened again, and since when.
+	reopenSince map[string]time.Time
 	// reopened signals that a watch was opened.
 	reopened chan struct{}
 }
@@ -44,27 +44,27 @@ type watches struct {
 type opened struct {
 	io.ReadCloser
 
-	of    *watches
-	path  string
-	heard time.Time
+	of       *watches
+	path     string
+	lastRead time.Time
 	// ended is set if the watch was ended by renew, closed if its reader closed it.
 	ended, closed bool
 }
 
 func newWatches() *watches {
-	return &watches{open: map[*opened]struct{}{}, awaited: map[string]time.Time{}, reopened: make(chan struct{}, 1)}
+	return &watches{open: map[*opened]struct{}{}, reopenSince: map[string]time.Time{}, reopened: make(chan struct{}, 1)}
 }
 
-// follow tracks the body of a watch of a path.
-func (w *watches) follow(path string, body io.ReadCloser) io.ReadCloser {
+// track tracks the body of a watch of a path.
+func (w *watches) track(path string, body io.ReadCloser) io.ReadCloser {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.awaited, path)
+	delete(w.reopenSince, path)
 	select {
 	case w.reopened <- struct{}{}:
 	default:
 	}
-	o := &opened{ReadCloser: body, of: w, path: path, heard: time.Now()}
+	o := &opened{ReadCloser: body, of: w, path: path, lastRead: time.Now()}
 	w.open[o] = struct{}{}
 	return o
 }
@@ -75,11 +75,11 @@ func (o *opened) Read(buffer []byte) (int, error) {
 	o.of.mu.Lock()
 	defer o.of.mu.Unlock()
 	if n > 0 {
-		o.heard = time.Now()
+		o.lastRead = time.Now()
 	}
 	if err != nil && !o.closed {
 		delete(o.of.open, o)
-		o.of.awaited[o.path] = time.Now()
+		o.of.reopenSince[o.path] = time.Now()
 	}
 	if err != nil && o.ended {
 		err = io.EOF
@@ -101,22 +101,22 @@ func (w *watches) silent(limit time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for o := range w.open {
-		if time.Since(o.heard) >= limit {
+		if time.Since(o.lastRead) >= limit {
 			return true
 		}
 	}
 	return false
 }
 
-// renew ends the watches that have received nothing for the limit. Informers open them again at their last resourceVersion and miss no
-// event.
-func (w *watches) renew(limit time.Duration) {
+// closeSilent ends the watches that have received nothing for the limit. Informers open them again at their last resourceVersion and miss
+// no event.
+func (w *watches) closeSilent(limit time.Duration) {
 	w.mu.Lock()
 	var ended []*opened
 	for o := range w.open {
-		if time.Since(o.heard) >= limit {
+		if time.Since(o.lastRead) >= limit {
 			o.ended = true
-			w.awaited[o.path] = time.Now()
+			w.reopenSince[o.path] = time.Now()
 			ended = append(ended, o)
 		}
 	}
@@ -126,11 +126,11 @@ func (w *watches) renew(limit time.Duration) {
 	}
 }
 
-// renewed reports whether the ended watches are open again.
-func (w *watches) renewed() bool {
+// allReopened reports whether the ended watches are open again.
+func (w *watches) allReopened() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, since := range w.awaited {
+	for _, since := range w.reopenSince {
 		if time.Since(since) < reopening {
 			return false
 		}
@@ -142,14 +142,14 @@ func (w *watches) renewed() bool {
 func (w *watches) expire(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	maps.DeleteFunc(w.awaited, func(_ string, since time.Time) bool { return now.Sub(since) >= reopening })
+	maps.DeleteFunc(w.reopenSince, func(_ string, since time.Time) bool { return now.Sub(since) >= reopening })
 }
 
-// await waits until the ended watches are open again.
-func (w *watches) await(ctx context.Context) {
+// awaitReopened waits until the ended watches are open again.
+func (w *watches) awaitReopened(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, reopening)
 	defer cancel()
-	for !w.renewed() {
+	for !w.allReopened() {
 		select {
 		case <-w.reopened:
 		case <-ctx.Done():
@@ -158,18 +158,18 @@ func (w *watches) await(ctx context.Context) {
 	}
 }
 
-// listen calls suspect when a watch has received nothing for too long, until the connection is closed.
-func (c *Connection) listen() {
+// watchSilence calls startProbing when a watch has received nothing for too long, until the connection is closed.
+func (c *Connection) watchSilence() {
 	for c.sleep(c.silence / looks) {
 		if c.watches.silent(c.silence) {
-			c.suspect()
+			c.startProbing()
 		}
 	}
 }
 
-// examine probes Harvester and, if watches have received nothing for long, tries a new watch. If that receives events, either nothing had
-// happened or a watch was stuck; the silent watches are opened again.
-func (c *Connection) examine(ctx context.Context) *Problem {
+// checkSilence probes Harvester and, if watches have received nothing for long, tries a new watch. If that receives events, either nothing
+// had happened or a watch was stuck; the silent watches are opened again.
+func (c *Connection) checkSilence(ctx context.Context) *Problem {
 	if problem := c.probe(ctx); problem != nil {
 		return problem
 	}
@@ -177,10 +177,10 @@ func (c *Connection) examine(ctx context.Context) *Problem {
 		if problem := c.tryWatch(ctx); problem != nil {
 			return problem
 		}
-		c.watches.renew(c.silence)
+		c.watches.closeSilent(c.silence)
 	}
 	if c.isSilent() {
-		c.watches.await(ctx) // missed events are in flight
+		c.watches.awaitReopened(ctx) // missed events are in flight
 	}
 	return nil
 }
@@ -189,15 +189,15 @@ func (c *Connection) examine(ctx context.Context) *Problem {
 func (c *Connection) isSilent() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.trouble != nil && c.trouble.Reason == infrav1.HarvesterSilentReason
+	return c.staleProblem != nil && c.staleProblem.Reason == infrav1.HarvesterSilentReason
 }
 
-// onTrial is a context key that marks the test watch.
-type onTrial struct{}
+// probing is a context key that marks the test watch.
+type probing struct{}
 
 // tryWatch opens a watch that must receive events immediately: the existing hosts.
 func (c *Connection) tryWatch(ctx context.Context) *Problem {
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, onTrial{}, true), probeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, probing{}, true), probeTimeout)
 	defer cancel()
 	asking, err := c.asking()
 	if err != nil {
@@ -233,9 +233,9 @@ func (l listener) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	tried, _ := request.Context().Value(onTrial{}).(bool)
+	tried, _ := request.Context().Value(probing{}).(bool)
 	if watch := request.URL.Query().Get("watch"); (watch == "true" || watch == "1") && !tried && response.StatusCode == http.StatusOK {
-		response.Body = l.watches.follow(request.URL.Path, response.Body)
+		response.Body = l.watches.track(request.URL.Path, response.Body)
 	}
 	return response, nil
 }

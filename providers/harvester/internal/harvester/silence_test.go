@@ -19,19 +19,19 @@ import (
 
 // These tests affect the whole Harvester and are therefore not parallel.
 
-// watching returns a connection with a cache of the virtual machines of the world's namespace, and a short silence limit.
-func (w *world) watching(who harvester.Asker) *harvester.Connection {
+// watching returns a connection with a cache of the virtual machines of the fixture's namespace, and a short silence limit.
+func (w *fixture) watching(who harvester.Asker) *harvester.Connection {
 	w.t.Helper()
 	w.connections.Silence = 2 * time.Second
 	w.identity(sim.Kubeconfig())
-	conn := w.connected(who)
+	conn := w.waitForConnection(who)
 	w.Eventually(func() error {
 		return conn.List(w.t.Context(), &kubevirtv1.VirtualMachineList{}, client.InNamespace(w.namespace))
 	}).Should(Succeed())
 	return conn
 }
 
-func (w *world) fault(name string, on bool) {
+func (w *fixture) fault(name string, on bool) {
 	w.t.Helper()
 	w.Expect(sim.SetFault(context.WithoutCancel(w.t.Context()), name, on)).To(Succeed())
 }
@@ -45,17 +45,17 @@ func trouble(conn *harvester.Connection, namespaces ...string) func() string {
 	}
 }
 
-func TestWatchesThatStayOpenAndBringNothingAreNoticedAndWhatTheyMissedIsKnownBeforeAnythingIsDecided(t *testing.T) {
-	w := newWorld(t)
+func TestSilentWatchesAreDetected(t *testing.T) {
+	w := newFixture(t)
 	who := w.asker(harvester.Machine, "m")
 	conn := w.watching(who)
 	w.fault("silent", true)
 	t.Cleanup(func() { w.fault("silent", false) })
-	before := w.wakes(who)
+	before := w.enqueued(who)
 	vm := w.virtualMachine("m")
 	w.Eventually(trouble(conn)).Should(Equal(infrav1.HarvesterSilentReason))
 	w.Expect(conn.Trouble().Message).To(ContainSubstring("delivered nothing for 2s"))
-	w.Eventually(func() int { return w.wakes(who) }).Should(BeNumerically(">", before), "who uses the connection hears of it")
+	w.Eventually(func() int { return w.enqueued(who) }).Should(BeNumerically(">", before), "who uses the connection hears of it")
 	known := &kubevirtv1.VirtualMachine{}
 	w.Expect(conn.Get(t.Context(), client.ObjectKeyFromObject(vm), known)).To(MatchError(apierrors.IsNotFound, "is not known"))
 	w.Consistently(trouble(conn), "3s").Should(Equal(infrav1.HarvesterSilentReason), "as long as they bring nothing")
@@ -65,8 +65,8 @@ func TestWatchesThatStayOpenAndBringNothingAreNoticedAndWhatTheyMissedIsKnownBef
 	w.Expect(conn.Get(t.Context(), client.ObjectKeyFromObject(vm), known)).To(Succeed())
 }
 
-func TestAWatchThatIsStuckAloneIsOpenedAnewAndNobodyIsHeldUp(t *testing.T) {
-	w := newWorld(t)
+func TestStuckWatchIsReopened(t *testing.T) {
+	w := newFixture(t)
 	conn := w.watching(w.asker(harvester.Machine, "m"))
 	w.fault("stuck-watches", true)
 	vm := w.virtualMachine("m")
@@ -77,26 +77,26 @@ func TestAWatchThatIsStuckAloneIsOpenedAnewAndNobodyIsHeldUp(t *testing.T) {
 }
 
 // Bookmarks are sent every minute, too rarely for a test: here, an idle watch is checked.
-func TestWatchesThatHaveNothingToTellCostARequestNowAndThenAndWakeNobody(t *testing.T) {
-	w := newWorld(t)
+func TestIdleWatchesEnqueueNothing(t *testing.T) {
+	w := newFixture(t)
 	who := w.asker(harvester.Machine, "m")
 	conn := w.watching(who)
 	var before int
 	w.Eventually(func() bool { // until all informers have synced
-		same := before == w.wakes(who)
-		before = w.wakes(who)
+		same := before == w.enqueued(who)
+		before = w.enqueued(who)
 		return same
-	}).WithPolling(patience / 240).Should(BeTrue())
+	}).WithPolling(timeout / 240).Should(BeTrue())
 	sim.ForgetRequests()
 	w.Eventually(func() int { return w.asked("watch", "virtualmachines") }).Should(BeNumerically(">=", 2), "it is opened anew each time")
 	w.Expect(trouble(conn)()).To(BeEmpty())
 	w.Expect(w.asked("list", "virtualmachines")).To(BeZero(), "it goes on where it was")
 	w.Expect(w.asked("watch", "nodes")).To(BeNumerically("<=", w.asked("watch", "virtualmachines")+1), "one trial is enough for all")
-	w.Expect(w.wakes(who)).To(Equal(before))
+	w.Expect(w.enqueued(who)).To(Equal(before))
 }
 
-// asked counts requests for a resource in the world's namespace, or cluster-scoped ones.
-func (w *world) asked(verb, resource string) (count int) {
+// asked counts requests for a resource in the fixture's namespace, or cluster-scoped ones.
+func (w *fixture) asked(verb, resource string) (count int) {
 	for _, r := range sim.Requests() {
 		if r.Verb == verb && r.Resource == resource && (r.Namespace == w.namespace || r.Namespace == "") {
 			count++

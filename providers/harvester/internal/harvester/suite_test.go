@@ -22,8 +22,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-// patience is generous, for a busy machine.
-const patience = 2 * time.Minute
+// timeout is generous, for a busy machine.
+const timeout = 2 * time.Minute
 
 // All tests share the Harvester. Each test has its own namespace, which also holds its Secret.
 var (
@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	simulator.Main(m, &sim)
 }
 
-// world is the share of the Harvester of one test, and the connections of a manager.
-type world struct {
+// fixture is the share of the Harvester of one test, and the connections of a manager.
+type fixture struct {
 	*WithT
 	t           *testing.T
 	client      client.Client
@@ -51,12 +51,12 @@ type world struct {
 	woken map[harvester.Asker]int
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyTimeout(timeout)
 	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
-	w := &world{WithT: g, t: t, client: sim.Client(), woken: map[harvester.Asker]int{}}
+	w := &fixture{WithT: g, t: t, client: sim.Client(), woken: map[harvester.Asker]int{}}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	g.Expect(w.client.Create(t.Context(), namespace)).To(Succeed())
 	w.namespace = namespace.Name
@@ -70,7 +70,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // count counts the requests that a controller of a kind would get.
-func (w *world) count(kind harvester.Kind) {
+func (w *fixture) count(kind harvester.Kind) {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	w.Expect(w.connections.Source(kind).Start(w.t.Context(), queue)).To(Succeed())
 	w.queues[kind] = queue
@@ -89,15 +89,15 @@ func (w *world) count(kind harvester.Kind) {
 	}()
 }
 
-// wakes returns how often an asker was enqueued.
-func (w *world) wakes(who harvester.Asker) int {
+// enqueued returns how often an asker was enqueued.
+func (w *fixture) enqueued(who harvester.Asker) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.woken[who]
 }
 
 // identity writes the Secret.
-func (w *world) identity(kubeconfig []byte) {
+func (w *fixture) identity(kubeconfig []byte) {
 	w.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: w.target.Identity.Name}}
 	secret.Data = map[string][]byte{infrav1.KubeconfigKey: kubeconfig}
@@ -106,12 +106,12 @@ func (w *world) identity(kubeconfig []byte) {
 	}
 }
 
-func (w *world) asker(kind harvester.Kind, name string) harvester.Asker {
+func (w *fixture) asker(kind harvester.Kind, name string) harvester.Asker {
 	return harvester.Asker{Kind: kind, Key: client.ObjectKey{Namespace: w.namespace, Name: name}}
 }
 
-// connected polls until there is a connection.
-func (w *world) connected(who harvester.Asker) *harvester.Connection {
+// waitForConnection polls until there is a connection.
+func (w *fixture) waitForConnection(who harvester.Asker) *harvester.Connection {
 	w.t.Helper()
 	var conn *harvester.Connection
 	w.Eventually(func() bool {
@@ -121,8 +121,8 @@ func (w *world) connected(who harvester.Asker) *harvester.Connection {
 	return conn
 }
 
-// problem polls until there is a problem other than a pending connection.
-func (w *world) problem(who harvester.Asker) *harvester.Problem {
+// waitForProblem polls until there is a problem other than a pending connection.
+func (w *fixture) waitForProblem(who harvester.Asker) *harvester.Problem {
 	w.t.Helper()
 	var problem *harvester.Problem
 	w.Eventually(func() bool {
@@ -133,7 +133,7 @@ func (w *world) problem(who harvester.Asker) *harvester.Problem {
 }
 
 // read reads an object once its informer has synced.
-func (w *world) read(conn *harvester.Connection, key client.ObjectKey, o client.Object) {
+func (w *fixture) read(conn *harvester.Connection, key client.ObjectKey, o client.Object) {
 	w.t.Helper()
 	w.Eventually(func() error { return conn.Get(w.t.Context(), key, o) }).Should(Succeed())
 }

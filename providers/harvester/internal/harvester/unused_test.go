@@ -34,17 +34,17 @@ const (
 	long = 10 * time.Minute
 )
 
-// timed returns a world with a fake clock.
-func timed(t *testing.T) (*world, *clocktesting.FakeClock) {
+// timed returns a fixture with a fake clock.
+func timed(t *testing.T) (*fixture, *clocktesting.FakeClock) {
 	t.Helper()
-	w := newWorld(t)
+	w := newFixture(t)
 	fake := clocktesting.NewFakeClock(time.Now())
 	w.connections.Clock = fake
 	return w, fake
 }
 
 // uses reads everything that a cluster reads in its target namespace.
-func (w *world) uses(conn *harvester.Connection, namespace string) {
+func (w *fixture) uses(conn *harvester.Connection, namespace string) {
 	w.t.Helper()
 	for _, list := range []client.ObjectList{
 		&kubevirtv1.VirtualMachineList{}, &kubevirtv1.VirtualMachineInstanceList{}, &corev1.ServiceList{}, &lbv1.LoadBalancerList{},
@@ -54,13 +54,13 @@ func (w *world) uses(conn *harvester.Connection, namespace string) {
 }
 
 // goroutines returns their number once it is stable: the simulator may still be starting.
-func (w *world) goroutines() (count int) {
+func (w *fixture) goroutines() (count int) {
 	w.t.Helper()
 	w.Eventually(func() bool {
 		before := count
 		count = runtime.NumGoroutine()
 		return count == before
-	}).WithPolling(patience / 60).Should(BeTrue())
+	}).WithPolling(timeout / 60).Should(BeTrue())
 	return count
 }
 
@@ -69,11 +69,11 @@ func watches() int {
 	return len(slices.DeleteFunc(sim.Watches(), func(r simulator.Request) bool { return r.Namespace == "" }))
 }
 
-func TestClustersThatComeAndGoLeaveNoWatchAndNoGoroutine(t *testing.T) {
+func TestDeletedClustersLeaveNoWatchAndNoGoroutine(t *testing.T) {
 	w, fake := timed(t)
 	w.identity(sim.Kubeconfig())
 	stays := w.asker(harvester.Machine, "stays")
-	conn := w.connected(stays)
+	conn := w.waitForConnection(stays)
 	w.uses(conn, w.namespace)
 	w.Eventually(watches).Should(Equal(4))
 	goroutines := w.goroutines()
@@ -97,22 +97,22 @@ func TestClustersThatComeAndGoLeaveNoWatchAndNoGoroutine(t *testing.T) {
 		return watches()
 	}).Should(Equal(4), "those of the cluster that stays, however long nothing is asked of it")
 	w.Eventually(runtime.NumGoroutine).Should(BeNumerically("<=", goroutines+others))
-	before := w.wakes(stays)
+	before := w.enqueued(stays)
 	w.virtualMachine("stays")
-	w.Eventually(func() int { return w.wakes(stays) }).Should(BeNumerically(">", before))
+	w.Eventually(func() int { return w.enqueued(stays) }).Should(BeNumerically(">", before))
 	w.uses(conn, w.namespace+"-0")
 	w.Eventually(watches).Should(Equal(8), "a namespace can be used again")
 }
 
-func TestNamespacesThatTheAccountMayNotSeeLeaveNothingWhenNobodyAsksForThem(t *testing.T) {
+func TestUnusedDeniedNamespacesLeaveNoWatch(t *testing.T) {
 	w, fake := timed(t)
 	w.identity(sim.KubeconfigFor(w.namespace, nil, w.namespace))
-	conn := w.connected(w.asker(harvester.Machine, "m"))
+	conn := w.waitForConnection(w.asker(harvester.Machine, "m"))
 	goroutines := w.goroutines()
 	missing := func(i int) func() string {
 		return func() string {
 			vms := &kubevirtv1.VirtualMachineList{}
-			return says(harvester.Denied(conn.List(t.Context(), vms, client.InNamespace(fmt.Sprintf("not-mine-%d", i)))))
+			return messageOf(harvester.Denied(conn.List(t.Context(), vms, client.InNamespace(fmt.Sprintf("not-mine-%d", i)))))
 		}
 	}
 	for i := range comers {
@@ -126,10 +126,10 @@ func TestNamespacesThatTheAccountMayNotSeeLeaveNothingWhenNobodyAsksForThem(t *t
 	w.Eventually(missing(0)).Should(ContainSubstring("cannot list resource"), "it can be asked for again")
 }
 
-func TestNamespacesThatMachinesSpellAreNotWatchedAndReadOnceForMachinesThatAreMadeTogether(t *testing.T) {
+func TestReferencedNamespacesAreCachedAndNotWatched(t *testing.T) {
 	w, fake := timed(t)
 	w.identity(sim.Kubeconfig())
-	conn := w.connected(w.asker(harvester.Machine, "m"))
+	conn := w.waitForConnection(w.asker(harvester.Machine, "m"))
 	image := &harvesterhciv1.VirtualMachineImage{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "image-1"}}
 	images := func(namespace string) int {
 		list := &harvesterhciv1.VirtualMachineImageList{}
@@ -155,12 +155,12 @@ func TestNamespacesThatMachinesSpellAreNotWatchedAndReadOnceForMachinesThatAreMa
 	w.Expect(watches()).To(BeZero())
 }
 
-func TestThatTheAccountMayNotSeeAnImageIsToldAsForWhatIsWatched(t *testing.T) {
+func TestDeniedImageIsReported(t *testing.T) {
 	w, fake := timed(t)
 	w.identity(sim.KubeconfigFor(w.namespace, nil, w.namespace))
-	conn := w.connected(w.asker(harvester.Machine, "m"))
+	conn := w.waitForConnection(w.asker(harvester.Machine, "m"))
 	missing := func() string {
-		return says(harvester.Denied(conn.List(t.Context(), &harvesterhciv1.VirtualMachineImageList{}, client.InNamespace(w.namespace))))
+		return messageOf(harvester.Denied(conn.List(t.Context(), &harvesterhciv1.VirtualMachineImageList{}, client.InNamespace(w.namespace))))
 	}
 	for range 2 {
 		w.Expect(missing()).To(ContainSubstring(`cannot list resource "virtualmachineimages"`))

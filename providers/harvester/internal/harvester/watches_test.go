@@ -20,13 +20,13 @@ func TestWatchesThatEndedAndAreNotOpenedAgainAreForgotten(t *testing.T) {
 	g := NewWithT(t)
 	w := newWatches()
 	for i := range 30 {
-		_, err := io.ReadAll(w.follow(fmt.Sprintf("/api/v1/namespaces/gone-%d/services", i), io.NopCloser(strings.NewReader(""))))
+		_, err := io.ReadAll(w.track(fmt.Sprintf("/api/v1/namespaces/gone-%d/services", i), io.NopCloser(strings.NewReader(""))))
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	w.expire(time.Now())
-	g.Expect(w.awaited).To(HaveLen(30), "they may be about to be opened again")
+	g.Expect(w.reopenSince).To(HaveLen(30), "they may be about to be opened again")
 	w.expire(time.Now().Add(reopening))
-	g.Expect(w.awaited).To(BeEmpty())
+	g.Expect(w.reopenSince).To(BeEmpty())
 }
 
 func TestAnswersAboutWhatMachinesReferToAreBoundedAndForgotten(t *testing.T) {
@@ -34,7 +34,7 @@ func TestAnswersAboutWhatMachinesReferToAreBoundedAndForgotten(t *testing.T) {
 	c := clocktesting.NewFakeClock(time.Now())
 	r := newRecent(c)
 	for i := range 3 * memories {
-		g.Expect(r.recall(question{kind: "any", key: client.ObjectKey{Name: fmt.Sprint(i)}}, &corev1.Service{}, func() error { return nil })).To(Succeed())
+		g.Expect(r.get(question{kind: "any", key: client.ObjectKey{Name: fmt.Sprint(i)}}, &corev1.Service{}, func() error { return nil })).To(Succeed())
 		g.Expect(len(r.answers)).To(BeNumerically("<=", memories))
 	}
 	c.Step(remembered)

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
-func TestAnAddressIsHeldByTheIDOfTheFirstWhoUsesIt(t *testing.T) {
+func TestAdopt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	h, claimer := &harvester{Client: api}, &ipam.Claimer{}

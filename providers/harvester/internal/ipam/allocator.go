@@ -20,16 +20,16 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
 )
 
-// DefaultRest is the default quarantine of an address that a load balancer has released, during which no other holder gets it. Nothing
-// reports that the last kube-vip, of a guest cluster or of Harvester, has stopped announcing the address, and neighbors cache its
+// DefaultQuarantine is the default quarantine of an address that a load balancer has released, during which no other holder gets it.
+// Nothing reports that the last kube-vip, of a guest cluster or of Harvester, has stopped announcing the address, and neighbors cache its
 // location.
-const DefaultRest = 2 * time.Minute
+const DefaultQuarantine = 2 * time.Minute
 
 // Allocator allocates addresses of the pools of the cluster that it runs in. A manager has one. It caches the pools and reads a pool
 // again when another client has changed it.
 type Allocator struct {
 	claimer Claimer
-	here    Harvester
+	local   Harvester
 	admits  admission
 }
 
@@ -41,14 +41,14 @@ func admitsAll(*lbv1.IPPool, *lbv1.LoadBalancer) bool { return true }
 // NewAllocator returns an Allocator that writes with writer and reads with live, which must not be cached.
 func NewAllocator(writer client.Writer, live client.Reader) *Allocator {
 	return &Allocator{
-		claimer: Claimer{resident: true, check: among(live), shown: balancers(live, admitsAll)}, here: &here{Writer: writer, live: live}, admits: admitsAll,
+		claimer: Claimer{resident: true, check: among(live), shown: balancers(live, admitsAll)}, local: &localCluster{Writer: writer, live: live}, admits: admitsAll,
 	}
 }
 
 // WithScopes makes the scope of a pool a boundary: a load balancer outside of it that names the pool or shows one of its addresses gets
 // only the address that the pool records for it. WithScopes must be called before any other method.
 func (a *Allocator) WithScopes() *Allocator {
-	a.admits, a.claimer.shown = ippools.Admits, balancers(a.here.Live(), ippools.Admits)
+	a.admits, a.claimer.shown = ippools.Admits, balancers(a.local.Live(), ippools.Admits)
 	return a
 }
 
@@ -57,16 +57,17 @@ func (a *Allocator) Entitles(ctx context.Context, pool *lbv1.IPPool, lb *lbv1.Lo
 	if a.admits(pool, lb) {
 		return true, nil
 	}
-	held, err := Held(ctx, a.here, []string{pool.Name}, lb.Namespace+"/"+lb.Name)
+	held, err := Held(ctx, a.local, []string{pool.Name}, lb.Namespace+"/"+lb.Name)
 	if err != nil {
 		return false, fmt.Errorf("checking whether IPPool %s records an address of %s/%s: %w", pool.Name, lb.Namespace, lb.Name, err)
 	}
 	return held.Pool != "", nil
 }
 
-// WithRest sets the quarantine of released addresses, during which no other holder gets them. It must be called before any other method.
-func (a *Allocator) WithRest(period time.Duration) *Allocator {
-	a.claimer.rest = period
+// WithQuarantine sets the quarantine of released addresses, during which no other holder gets them. It must be called before any other
+// method.
+func (a *Allocator) WithQuarantine(period time.Duration) *Allocator {
+	a.claimer.quarantine = period
 	return a
 }
 
@@ -87,28 +88,28 @@ func among(live client.Reader) func(context.Context, *lbv1.IPPool) (map[netip.Ad
 			theirs, _ := allocation.NewPool(other, blocks.Items...) // errors are irrelevant here
 			maps.Insert(held, theirs.Holders())
 		}
-		return held, stops(ippools.Obstacles(pool, all.Items))
+		return held, obstacleError(ippools.Obstacles(pool, all.Items))
 	}
 }
 
-// here is the cluster that the manager runs in.
-type here struct {
+// localCluster is the cluster that the manager runs in.
+type localCluster struct {
 	client.Writer
 	live client.Reader
 }
 
 // Get reads from the API server: a writer that caches what it wrote needs no other cache.
-func (h *here) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+func (h *localCluster) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	return h.live.Get(ctx, key, obj, opts...)
 }
 
-func (h *here) Live() client.Reader { return h.live }
+func (h *localCluster) Live() client.Reader { return h.live }
 
 // Claim allocates an address of the pool to the holder. It returns the same address if the holder already has one. The error wraps
 // allocation.ErrExhausted if no address is free and is NotFound if the pool does not exist. For an invalid pool it names the field.
 func (a *Allocator) Claim(ctx context.Context, pool, id string) (Claimed, error) {
 	claimed := Claimed{Pool: pool}
-	err := a.claimer.do(ctx, a.here, pool, &change{id: id, claims: true, apply: func(p *allocation.Pool) (changed bool, err error) {
+	err := a.claimer.do(ctx, a.local, pool, &change{id: id, claims: true, apply: func(p *allocation.Pool) (changed bool, err error) {
 		claimed.Address, changed, err = p.Get(id)
 		return changed, err
 	}})
@@ -120,9 +121,9 @@ func (a *Allocator) Claim(ctx context.Context, pool, id string) (Claimed, error)
 
 // Release releases the address of the holder. It returns nil if the holder has none or the pool does not exist.
 func (a *Allocator) Release(ctx context.Context, pool, id string) error {
-	err := a.claimer.do(ctx, a.here, pool, &change{id: id, apply: func(p *allocation.Pool) (bool, error) { return p.Release(id), nil }})
+	err := a.claimer.do(ctx, a.local, pool, &change{id: id, apply: func(p *allocation.Pool) (bool, error) { return p.Release(id), nil }})
 	if apierrors.IsNotFound(err) {
-		a.with(pool, func(q *queue) { delete(q.has, id) })
+		a.with(pool, func(q *queue) { delete(q.assigned, id) })
 		return nil
 	}
 	if err != nil {
@@ -133,7 +134,7 @@ func (a *Allocator) Release(ctx context.Context, pool, id string) error {
 
 // ReleaseAddress releases addr if the holder has it, and no other address.
 func (a *Allocator) ReleaseAddress(ctx context.Context, pool, id string, addr netip.Addr) (released bool, _ error) {
-	err := a.claimer.do(ctx, a.here, pool, &change{id: id, apply: func(p *allocation.Pool) (bool, error) {
+	err := a.claimer.do(ctx, a.local, pool, &change{id: id, apply: func(p *allocation.Pool) (bool, error) {
 		released = p.ReleaseAddress(addr, id)
 		return released, nil
 	}})
@@ -143,36 +144,36 @@ func (a *Allocator) ReleaseAddress(ctx context.Context, pool, id string, addr ne
 // Give records that the holder has addr, which it already uses, and no other address of the pool. The error wraps allocation.ErrHeld if
 // addr has another holder, and allocation.ErrOutside if the pool does not contain it.
 func (a *Allocator) Give(ctx context.Context, pool, id string, addr netip.Addr) error {
-	err := a.claimer.do(ctx, a.here, pool, &change{id: id, claims: true, apply: func(p *allocation.Pool) (bool, error) { return p.Give(addr, id) }})
+	err := a.claimer.do(ctx, a.local, pool, &change{id: id, claims: true, apply: func(p *allocation.Pool) (bool, error) { return p.Give(addr, id) }})
 	if err != nil {
 		return fmt.Errorf("assigning %s of IPPool %s to %s: %w", addr, pool, id, err)
 	}
 	return nil
 }
 
-// Settle settles a pool and stores the changes. If the pool matches its holders, it only compares the resourceVersion. While there are
-// obstacles, the pool allocates no address.
-func (a *Allocator) Settle(ctx context.Context, pool string, obstacles field.ErrorList, why func(allocation.Settled) (reason, message string)) (is allocation.Settled, _ error) {
+// UpdateStatus updates the status of a pool and stores the changes. If the pool matches its holders, it only compares the resourceVersion.
+// While there are obstacles, the pool allocates no address.
+func (a *Allocator) UpdateStatus(ctx context.Context, pool string, obstacles field.ErrorList, why func(allocation.Summary) (reason, message string)) (is allocation.Summary, _ error) {
 	if len(obstacles) == 0 {
-		a.resume(pool)
+		a.dropCached(pool)
 	}
-	err := a.claimer.do(ctx, a.here, pool, &change{sure: true, apply: func(p *allocation.Pool) (changed bool, _ error) {
+	err := a.claimer.do(ctx, a.local, pool, &change{exact: true, apply: func(p *allocation.Pool) (changed bool, _ error) {
 		if len(obstacles) > 0 {
-			p.Stop(stops(obstacles))
+			p.Stop(obstacleError(obstacles))
 		}
-		is, changed = p.Settle(why)
+		is, changed = p.UpdateStatus(why)
 		return changed, nil
 	}})
 	if err != nil {
-		return allocation.Settled{}, fmt.Errorf("updating the status of IPPool %s: %w", pool, err)
+		return allocation.Summary{}, fmt.Errorf("updating the status of IPPool %s: %w", pool, err)
 	}
 	a.with(pool, func(q *queue) { is.Entered, q.entered = q.entered, nil })
 	return is, nil
 }
 
-// resume drops a cached pool that allocated no address, so that it is read again: the stored pools decide whether the obstacle still
+// dropCached drops a cached pool that allocated no address, so that it is read again: the stored pools decide whether the obstacle still
 // exists. The next load balancer that is reconciled because the pool is ready gets an address.
-func (a *Allocator) resume(pool string) {
+func (a *Allocator) dropCached(pool string) {
 	a.with(pool, func(q *queue) {
 		if q.pool != nil && q.pool.Stopped() {
 			q.pool = nil
@@ -180,8 +181,8 @@ func (a *Allocator) resume(pool string) {
 	})
 }
 
-// stops returns why a pool with obstacles allocates no address.
-func stops(obstacles field.ErrorList) error {
+// obstacleError returns why a pool with obstacles allocates no address.
+func obstacleError(obstacles field.ErrorList) error {
 	if len(obstacles) == 0 {
 		return nil
 	}
@@ -206,7 +207,7 @@ func (a *Allocator) Repair(ctx context.Context, pool string, several []string, i
 		case !known:
 			continue
 		}
-		err = a.claimer.do(ctx, a.here, pool, &change{id: id, apply: func(p *allocation.Pool) (bool, error) { return p.Keep(id, uses), nil }})
+		err = a.claimer.do(ctx, a.local, pool, &change{id: id, apply: func(p *allocation.Pool) (bool, error) { return p.Keep(id, uses), nil }})
 		if err != nil {
 			errs = append(errs, fmt.Errorf("repairing IPPool %s: %w", pool, err))
 		}
@@ -221,12 +222,12 @@ func (a *Allocator) Reread(pool string) {
 
 // Forget drops the cache of a deleted pool.
 func (a *Allocator) Forget(pool string) {
-	a.with(pool, func(q *queue) { q.pool, q.doubtful = nil, nil })
+	a.with(pool, func(q *queue) { q.pool, q.uncertain = nil, nil })
 }
 
 // with changes the cache of a pool under its lock.
 func (a *Allocator) with(pool string, do func(*queue)) {
-	q := a.claimer.enter(a.here, pool)
+	q := a.claimer.enter(a.local, pool)
 	defer a.claimer.leave(q)
 	q.commit <- struct{}{}
 	defer func() { <-q.commit }()

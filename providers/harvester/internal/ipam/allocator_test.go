@@ -52,9 +52,9 @@ func claimed(t *testing.T, allocator *ipam.Allocator, pool string, ids []string)
 	return has
 }
 
-func settled(t *testing.T, allocator *ipam.Allocator, pool string) (allocation.Settled, error) {
+func updateStatus(t *testing.T, allocator *ipam.Allocator, pool string) (allocation.Summary, error) {
 	t.Helper()
-	return allocator.Settle(t.Context(), pool, nil, func(allocation.Settled) (string, string) { return "", "" })
+	return allocator.UpdateStatus(t.Context(), pool, nil, func(allocation.Summary) (string, string) { return "", "" })
 }
 
 func named(prefix string, count int) []string {
@@ -83,7 +83,7 @@ func blocks(t *testing.T, pool string) []lbv1.IPPoolBlock {
 	return list.Items
 }
 
-func TestHoldersOfALargePoolAreInItsStatusUntilThatIsFullAndThenInBlocks(t *testing.T) {
+func TestHoldersOfLargePoolMoveToBlocks(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := created(t, "large-", "", lbv1.Range{Subnet: "10.16.0.0/16"})
@@ -109,7 +109,7 @@ func TestHoldersOfALargePoolAreInItsStatusUntilThatIsFullAndThenInBlocks(t *test
 
 	// The counts are correct, and another manager finds the same state.
 	second := ipam.NewAllocator(api, api)
-	is, err := settled(t, second, made.Name)
+	is, err := updateStatus(t, second, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(is.Held).To(Equal(allocation.MaxInPool + 600))
 	g.Expect(object(t, made.Name).Status.Total).To(BeEquivalentTo(65533))
@@ -153,13 +153,13 @@ func TestAMachineGetsAnAddressOfALargePoolThatNoLoadBalancerHolds(t *testing.T) 
 		g.Expect(again.IP).To(Equal(got.IP))
 	}
 	g.Expect(claimer.Release(t.Context(), remote, []string{made.Name}, "ns/machine-0")).To(Succeed())
-	is, err := settled(t, allocator, made.Name)
+	is, err := updateStatus(t, allocator, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(is.Held).To(Equal(1104))
 }
 
 // A user can remove the mark where no webhook validates changes.
-func TestALargePoolWhoseMarkerWasTakenOffGivesNothingThatABlockHas(t *testing.T) {
+func TestRemovedBlocksAnnotation(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := created(t, "unmarked-", "", lbv1.Range{Subnet: "10.18.0.0/21"})
@@ -181,7 +181,7 @@ func TestALargePoolWhoseMarkerWasTakenOffGivesNothingThatABlockHas(t *testing.T)
 	g.Expect(object(t, made.Name).Annotations).To(HaveKeyWithValue(lbv1.BlocksAnnotation, "true"))
 }
 
-func TestBlocksOfAPoolThatIsGoneAreRemovedWhenOneOfItsNameNeedsThem(t *testing.T) {
+func TestBlocksOfDeletedPoolAreRemoved(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := lbv1.Range{Subnet: "10.19.0.0/21"}
@@ -193,12 +193,12 @@ func TestBlocksOfAPoolThatIsGoneAreRemovedWhenOneOfItsNameNeedsThem(t *testing.T
 	g.Expect(api.Create(t.Context(), reborn)).To(Succeed())
 	allocator := ipam.NewAllocator(api, api)
 	claimed(t, allocator, made.Name, named("new", 1100))
-	is, err := settled(t, allocator, made.Name)
+	is, err := updateStatus(t, allocator, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(is.Held).To(Equal(1100))
 }
 
-func TestTheAPIServerNotesOfNoBlockWhoWroteItsFields(t *testing.T) {
+func TestBlocksHaveNoManagedFields(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := created(t, "unnoted-", "", lbv1.Range{Subnet: "10.26.0.0/21"})
@@ -210,7 +210,7 @@ func TestTheAPIServerNotesOfNoBlockWhoWroteItsFields(t *testing.T) {
 	g.Expect(object(t, made.Name).ManagedFields).NotTo(BeEmpty(), "users may apply pools")
 }
 
-func TestABlockThatSaysNothingAnyMoreIsRemoved(t *testing.T) {
+func TestEmptyBlockIsDeleted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := created(t, "passing-", "", lbv1.Range{Subnet: "fd00:19::/64"})
@@ -229,13 +229,13 @@ func TestABlockThatSaysNothingAnyMoreIsRemoved(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	_, err := settled(t, allocator, made.Name)
+	_, err := updateStatus(t, allocator, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
 	// The history has the last two rounds, whose addresses are in 33 blocks, of the 65 that had addresses allocated. Seven more were
 	// created in advance.
 	g.Expect(blocks(t, made.Name)).To(HaveLen(33 + 7))
 	again := ipam.NewAllocator(api, api)
-	is, err := settled(t, again, made.Name)
+	is, err := updateStatus(t, again, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(is.Held).To(Equal(allocation.MaxInPool))
 	g.Expect(object(t, made.Name).Status.Available).To(BeNumerically(">", 1<<62))
@@ -279,7 +279,7 @@ func TestALoadBalancerThatHoldsSeveralAddressesKeepsTheOneThatItUses(t *testing.
 		}
 		return nil, false, nil
 	}
-	is, err := settled(t, allocator, made.Name)
+	is, err := updateStatus(t, allocator, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(is.Several).To(Equal([]string{"default/a", "default/b", "machines/c"}))
 	g.Expect(allocator.Repair(t.Context(), made.Name, is.Several, uses)).To(Succeed())
@@ -288,7 +288,7 @@ func TestALoadBalancerThatHoldsSeveralAddressesKeepsTheOneThatItUses(t *testing.
 	}))
 }
 
-func TestAnAddressThatALoadBalancerShowsIsMadeItsOwnUnlessAnotherHasIt(t *testing.T) {
+func TestGive(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := created(t, "give-", "", lbv1.Range{Subnet: "10.21.0.0/24"})
@@ -315,7 +315,7 @@ func TestAnAddressThatALoadBalancerOutsideTheScopeShowsIsFree(t *testing.T) {
 	}
 	g.Expect(api.Create(t.Context(), stranger)).To(Succeed())
 	allocator := ipam.NewAllocator(api, api).WithScopes()
-	_, err := settled(t, allocator, made.Name)
+	_, err := updateStatus(t, allocator, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(object(t, made.Name).Status.Allocated).To(BeEmpty())
 	claimed, err := allocator.Claim(t.Context(), made.Name, "elsewhere/lb")
@@ -323,7 +323,7 @@ func TestAnAddressThatALoadBalancerOutsideTheScopeShowsIsFree(t *testing.T) {
 	g.Expect(claimed.IP.String()).To(Equal("172.31.0.2"))
 }
 
-func TestWhatOthersHaveDoneToAPoolIsKnownBeforeAnythingIsSaidOfIt(t *testing.T) {
+func TestStatusUpdateReadsChangesOfOthers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := created(t, "foreign-", "", lbv1.Range{Subnet: "10.23.0.0/29"})
@@ -363,13 +363,13 @@ func TestAnAddressIsReleasedToAPoolThatGivesNone(t *testing.T) {
 	g.Expect(object(t, made.Name).Status.Allocated).To(BeEmpty())
 }
 
-func TestWhoReadsThatAPoolIsReadyAgainGetsAnAddress(t *testing.T) {
+func TestReadyPoolAllocatesAgain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := created(t, "mended-", "", lbv1.Range{Subnet: "10.99.0.0/24"})
 	allocator := ipam.NewAllocator(api, api)
 	obstacles := field.ErrorList{field.Invalid(field.NewPath("spec", "ranges").Index(0), "10.99.0.0/24", "has addresses of another")}
-	_, err := allocator.Settle(t.Context(), made.Name, obstacles, func(allocation.Settled) (string, string) { return "RangesInvalid", "no addresses are allocated" })
+	_, err := allocator.UpdateStatus(t.Context(), made.Name, obstacles, func(allocation.Summary) (string, string) { return "RangesInvalid", "no addresses are allocated" })
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = allocator.Claim(t.Context(), made.Name, "default/a")
 	g.Expect(err).To(MatchError(ContainSubstring("has addresses of another")))
@@ -382,7 +382,7 @@ func TestWhoReadsThatAPoolIsReadyAgainGetsAnAddress(t *testing.T) {
 		}()
 		<-time.After(50 * time.Millisecond) // it is now queued behind the write of the condition
 	})
-	_, err = allocator.Settle(t.Context(), made.Name, nil, func(allocation.Settled) (string, string) {
+	_, err = allocator.UpdateStatus(t.Context(), made.Name, nil, func(allocation.Summary) (string, string) {
 		ask()
 		return "", ""
 	})
@@ -391,7 +391,7 @@ func TestWhoReadsThatAPoolIsReadyAgainGetsAnAddress(t *testing.T) {
 }
 
 // The webhook may not see one of two pools that are created at the same time.
-func TestOfTwoPoolsWithTheSameAddressTheLaterOneGivesNone(t *testing.T) {
+func TestLaterOfOverlappingPoolsAllocatesNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	first := created(t, "a-", "", lbv1.Range{Subnet: "10.25.0.0/24"})
@@ -403,14 +403,14 @@ func TestOfTwoPoolsWithTheSameAddressTheLaterOneGivesNone(t *testing.T) {
 	g.Expect(err).To(MatchError(And(ContainSubstring("allocates no addresses"), ContainSubstring("spec.ranges[0]"), ContainSubstring(first.Name))))
 	// Once the other pool is deleted, it does.
 	g.Expect(api.Delete(t.Context(), first)).To(Succeed())
-	_, err = settled(t, allocator, second.Name)
+	_, err = updateStatus(t, allocator, second.Name)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = allocator.Claim(t.Context(), second.Name, "default/b")
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
 // Two users have created them at the same moment, and the webhook has not seen the overlap.
-func TestAnAddressThatIsHeldInAYoungerPoolIsNotGivenByTheOlderOne(t *testing.T) {
+func TestAddressHeldInYoungerPoolIsNotAllocated(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	older := created(t, "shared-a-", "", lbv1.Range{Subnet: "10.63.0.0/29"}) // .2 to .6

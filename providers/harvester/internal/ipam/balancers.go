@@ -52,35 +52,35 @@ func balancers(live client.Reader, admits admission) func(context.Context, *lbv1
 	}
 }
 
-// recall keeps the addresses of load balancers for them if the pool that was read does not record them, because another client edited it.
-// Load balancers are listed when the pool is read for the first time and when the pool lacks an address that was allocated.
-func (q *queue) recall(ctx context.Context, stored *lbv1.IPPool, p *allocation.Pool) error {
-	if q.shown == nil || q.recalled && !p.Lacks(q.has) {
+// reserveShown keeps the addresses of load balancers for them if the pool that was read does not record them, because another client edited
+// it. Load balancers are listed when the pool is read for the first time and when the pool lacks an address that was allocated.
+func (q *queue) reserveShown(ctx context.Context, stored *lbv1.IPPool, p *allocation.Pool) error {
+	if q.shown == nil || q.listed && !p.Lacks(q.assigned) {
 		return nil
 	}
 	all, err := q.shown(ctx, stored)
 	if err != nil {
 		return err
 	}
-	q.has, q.recalled = p.KeepShown(all, q.has), true
+	q.assigned, q.listed = p.ReserveShown(all, q.assigned), true
 	return nil
 }
 
-// note caches the result of a stored change: the address of its holder.
-func (q *queue) note(c *change) {
+// cacheResult caches the result of a stored change: the address of its holder.
+func (q *queue) cacheResult(c *change) {
 	if c.id == "" {
 		return
 	}
 	if address, ok := q.pool.Holds(c.id); ok {
-		q.remember(c.id, address.IP)
+		q.assign(c.id, address.IP)
 	} else {
-		delete(q.has, c.id)
+		delete(q.assigned, c.id)
 	}
 }
 
-func (q *queue) remember(id string, addr netip.Addr) {
-	if q.has == nil {
-		q.has = map[string]netip.Addr{}
+func (q *queue) assign(id string, addr netip.Addr) {
+	if q.assigned == nil {
+		q.assigned = map[string]netip.Addr{}
 	}
-	q.has[id] = addr
+	q.assigned[id] = addr
 }

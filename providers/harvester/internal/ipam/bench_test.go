@@ -125,7 +125,7 @@ func allAddresses(b *testing.B, clients int) {
 	b.ReportMetric(float64(time.Since(began).Milliseconds()), "load-ms")
 	b.ReportMetric(float64(blocks), "blocks")
 	release := timed(b, clients, count, func(id string) error { return allocator.Release(b.Context(), pool.Name, id) })
-	is, err := allocator.Settle(b.Context(), pool.Name, nil, func(allocation.Settled) (string, string) { return "", "" })
+	is, err := allocator.UpdateStatus(b.Context(), pool.Name, nil, func(allocation.Summary) (string, string) { return "", "" })
 	if err != nil || is.Held != 0 {
 		b.Fatalf("%d are held after all were released: %v", is.Held, err)
 	}

@@ -79,7 +79,7 @@ func TestABlockIsFor32NeighboursAndSaysWhich(t *testing.T) {
 	}
 }
 
-func TestABlockOfAnEarlierVersionIsCarriedOnAsLongAsItHasHolders(t *testing.T) {
+func TestBlockOfEarlierVersionIsKept(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	pool := marked(t, "earlier-", "10.28.0.0/16", nil)
@@ -95,7 +95,7 @@ func TestABlockOfAnEarlierVersionIsCarriedOnAsLongAsItHasHolders(t *testing.T) {
 
 	// Another manager finds all of them; when they are released, the block is deleted and later recreated.
 	allocator = ipam.NewAllocator(api, api)
-	is, err := settled(t, allocator, pool.Name)
+	is, err := updateStatus(t, allocator, pool.Name)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(is.Held).To(Equal(3))
 	for _, id := range []string{"lb/a", "lb/b", "lb/c"} {
@@ -106,7 +106,7 @@ func TestABlockOfAnEarlierVersionIsCarriedOnAsLongAsItHasHolders(t *testing.T) {
 	now.AllocatedHistory = nil
 	g.Expect(api.Update(t.Context(), &now)).To(Succeed())
 	allocator = ipam.NewAllocator(api, api)
-	_, err = settled(t, allocator, pool.Name)
+	_, err = updateStatus(t, allocator, pool.Name)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(blocks(t, pool.Name)).To(BeEmpty())
 	_, err = allocator.Claim(t.Context(), pool.Name, "lb/d")
@@ -128,7 +128,7 @@ func TestAWriteOfAnEarlierVersionThatArrivesLateFails(t *testing.T) {
 }
 
 // The next writer fences empty blocks, too.
-func TestALateWriteToABlockThatWasMadeAheadGivesNobodyASecondAddress(t *testing.T) {
+func TestLateWriteToBlockAllocatesNoSecondAddress(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	pool := marked(t, "ahead-", "10.30.0.0/16", nil)
@@ -171,7 +171,7 @@ func (w *halfway) Patch(ctx context.Context, o client.Object, p client.Patch, op
 	return apierrors.NewGenericServerResponse(w.code, "PATCH", lbv1.GroupVersion.WithResource("ippools").GroupResource(), o.GetName(), "no upstream", 0, true)
 }
 
-func TestAWriteThatAProxySaysHasFailedAndThatArrivesLateLeavesNobodyAnAddress(t *testing.T) {
+func TestLateWriteAfterProxyErrorIsFenced(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
 		t.Run(http.StatusText(code), func(t *testing.T) {

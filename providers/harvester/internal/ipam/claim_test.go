@@ -147,7 +147,7 @@ func TestMachinesOfTwoManagersThatClaimAtOnceGetAddressesOfTheirOwn(t *testing.T
 	g.Expect(status.Available).To(BeEquivalentTo(253 - 2*each))
 }
 
-func TestWhatManyMachinesWantOfAPoolIsStoredTogether(t *testing.T) {
+func TestClaimsAreStoredInBatches(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := created(t, "batch-", "", lbv1.Range{Subnet: "10.2.0.0/24"})
@@ -242,7 +242,7 @@ func TestAPoolThatHasNoStatusYetGivesItsOnlyAddress(t *testing.T) {
 	g.Expect(stored(t, bare.GetName())).To(Equal(lbv1.IPPoolStatus{Total: 1, LastAllocated: "10.7.0.1", Allocated: map[string]string{"10.7.0.1": "ns/a"}}))
 }
 
-func TestAPoolThatCannotBeReadSaysWhatIsWrong(t *testing.T) {
+func TestInvalidPoolReportsCause(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	broken := created(t, "broken-", "", lbv1.Range{Subnet: "10.5.0.0"})

@@ -28,10 +28,10 @@ const abreast = 8
 
 // try starts from the cached pool, or reads the pool from the API server after a conflict. It returns the changes to retry.
 func (q *queue) try(ctx context.Context, batch []*change, live bool) (again []*change, _ error) {
-	if ok, err := q.know(ctx, live || q.resident || len(q.doubtful) > 0); err != nil || !ok {
+	if ok, err := q.ensureLoaded(ctx, live || q.resident || len(q.uncertain) > 0); err != nil || !ok {
 		return batch, err
 	}
-	for _, prepare := range []func(context.Context, []*change) (bool, error){q.fence, q.makeRoom, q.apply, q.open} {
+	for _, prepare := range []func(context.Context, []*change) (bool, error){q.fence, q.moveToBlocks, q.apply, q.open} {
 		if ok, err := prepare(ctx, batch); err != nil || !ok {
 			return batch, err
 		}
@@ -48,7 +48,7 @@ func (q *queue) conclude(batch []*change, failed map[*allocation.Record]error) (
 			continue
 		}
 		if one.err == nil && err == nil {
-			q.note(one)
+			q.cacheResult(one)
 		}
 		one.end(cmp.Or(one.err, err))
 	}
@@ -70,8 +70,8 @@ func (q *queue) apply(ctx context.Context, batch []*change) (bool, error) {
 	return q.confirm(ctx, batch)
 }
 
-// know reads the pool if it is not cached. It returns false if the pool changed before its blocks were read.
-func (q *queue) know(ctx context.Context, live bool) (bool, error) {
+// ensureLoaded reads the pool if it is not cached. It returns false if the pool changed before its blocks were read.
+func (q *queue) ensureLoaded(ctx context.Context, live bool) (bool, error) {
 	if q.pool != nil {
 		return true, nil
 	}
@@ -91,33 +91,33 @@ func (q *queue) know(ctx context.Context, live bool) (bool, error) {
 	if q.check != nil {
 		held, why := q.check(ctx, stored)
 		p.Stop(why)
-		p.shared = p.KeepElsewhere(held)
+		p.shared = p.ReserveElsewhere(held)
 	}
-	if err := q.recall(ctx, stored, p.Pool); err != nil {
+	if err := q.reserveShown(ctx, stored, p.Pool); err != nil {
 		return false, err
 	}
-	p.UseRests(cmp.Or(q.rests, allocation.NewRests(DefaultRest, false)), time.Now())
+	p.UseQuarantine(cmp.Or(q.quarantine, allocation.NewQuarantine(DefaultQuarantine, false)), time.Now())
 	q.pool, q.confirmed = p, live
 	return true, nil
 }
 
-// doubt records that a write may have been applied or may still be applied: there was no response, or a 5xx response, which may come from
-// a proxy in between.
-func (q *queue) doubt(r *allocation.Record, err error) {
+// markUncertain records that a write may have been applied or may still be applied: there was no response, or a 5xx response, which may
+// come from a proxy in between.
+func (q *queue) markUncertain(r *allocation.Record, err error) {
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) && answer.Status().Code < http.StatusInternalServerError { // rejected
 		return
 	}
-	if q.doubtful == nil {
-		q.doubtful = map[netip.Prefix]bool{}
+	if q.uncertain == nil {
+		q.uncertain = map[netip.Prefix]bool{}
 	}
-	q.doubtful[r.Of] = true
+	q.uncertain[r.Of] = true
 }
 
 // fence gives each object with a write in flight a new resourceVersion, so that the write fails if it arrives later. It returns false if
 // the stored pool has changed.
 func (q *queue) fence(ctx context.Context, _ []*change) (bool, error) {
-	for of := range q.doubtful {
+	for of := range q.uncertain {
 		r := q.pool.Own()
 		if of.IsValid() {
 			r = q.pool.Block(of)
@@ -127,13 +127,13 @@ func (q *queue) fence(ctx context.Context, _ []*change) (bool, error) {
 				return false, notConflict(err)
 			}
 		}
-		delete(q.doubtful, of)
+		delete(q.uncertain, of)
 	}
 	return true, nil
 }
 
-// makeRoom moves new holders to blocks if necessary. It returns false if the stored pool has changed.
-func (q *queue) makeRoom(ctx context.Context, batch []*change) (bool, error) {
+// moveToBlocks moves new holders to blocks if necessary. It returns false if the stored pool has changed.
+func (q *queue) moveToBlocks(ctx context.Context, batch []*change) (bool, error) {
 	p, more := q.pool, 0
 	for _, one := range batch {
 		if one.claims {
@@ -174,7 +174,7 @@ func (q *queue) confirm(ctx context.Context, batch []*change) (bool, error) {
 func (q *queue) relied(batch []*change) (records []*allocation.Record, all bool) {
 	for _, one := range batch {
 		switch {
-		case one.sure || one.err != nil || len(one.touched) == 0:
+		case one.exact || one.err != nil || len(one.touched) == 0:
 			return []*allocation.Record{q.pool.Own()}, true
 		case !one.changed && !slices.Contains(records, one.touched[0]):
 			records = append(records, one.touched[0])
@@ -187,7 +187,7 @@ func (q *queue) relied(batch []*change) (records []*allocation.Record, all bool)
 func (q *queue) write(ctx context.Context) map[*allocation.Record]error {
 	failed := each(q.pool.Waiting(), func(r *allocation.Record) error { return q.put(ctx, r) })
 	for r, err := range failed {
-		q.doubt(r, err)
+		q.markUncertain(r, err)
 		failed[r] = conflict(r, err)
 	}
 	return failed

@@ -165,7 +165,7 @@ func (w *witness) end(inBlocks bool) map[string]string {
 }
 
 // The models must reject invalid histories.
-func TestTheModelsTellHistoriesThatAreWrongFromThoseThatAreRight(t *testing.T) {
+func TestModelsDetectInvalidHistories(t *testing.T) {
 	t.Parallel()
 	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
 	history := func(acts ...act) (all []porcupine.Operation) {

@@ -21,8 +21,8 @@ type getter interface {
 	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
 }
 
-// known is the cached state of a stored pool.
-type known struct {
+// poolState is the cached state of a stored pool.
+type poolState struct {
 	*allocation.Pool
 	// writers are the stored writers of blocks. sole is set if all writes in flight of other writers will fail.
 	writers writers
@@ -33,7 +33,7 @@ type known struct {
 
 // load reads a pool and its blocks. With always it reads the blocks even if the pool is not marked, since it may have some. It also reads
 // an invalid pool, since addresses are released to it. A name that is invalid for a pool is NotFound, since clients write names.
-func load(ctx context.Context, h Harvester, from getter, name string, always bool) (*lbv1.IPPool, *known, error) {
+func load(ctx context.Context, h Harvester, from getter, name string, always bool) (*lbv1.IPPool, *poolState, error) {
 	if !ippools.IsName(name) { // the API server rejects the name, which must not look like a server error
 		return nil, nil, apierrors.NewNotFound(lbv1.GroupVersion.WithResource("ippools").GroupResource(), name)
 	}
@@ -53,7 +53,7 @@ func load(ctx context.Context, h Harvester, from getter, name string, always boo
 		}
 	}
 	p, _ := allocation.NewPool(stored, blocks...) // p reports its own problem
-	return stored, &known{Pool: p, writers: readWriters(stored.Annotations[writersAnnotation], p.Blocks())}, nil
+	return stored, &poolState{Pool: p, writers: readWriters(stored.Annotations[writersAnnotation], p.Blocks())}, nil
 }
 
 // ownBlocks skips blocks of other pools and deletes those of a deleted pool of the same name, which occupy the names.
@@ -77,7 +77,7 @@ func ownBlocks(ctx context.Context, h Harvester, pool *lbv1.IPPool, all []lbv1.I
 }
 
 // isStored reports whether the cached record matches the stored object.
-func (p *known) isStored(ctx context.Context, h Harvester, r *allocation.Record) (bool, error) {
+func (p *poolState) isStored(ctx context.Context, h Harvester, r *allocation.Record) (bool, error) {
 	o := p.Metadata(r)
 	err := h.Live().Get(ctx, client.ObjectKeyFromObject(o), o)
 	if apierrors.IsNotFound(err) && r.IsBlock() {

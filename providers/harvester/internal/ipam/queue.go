@@ -32,8 +32,8 @@ type Claimer struct {
 	check func(context.Context, *lbv1.IPPool) (map[netip.Addr]string, error)
 	// shown returns what load balancers show of a pool. It may be nil.
 	shown func(ctx context.Context, pool *lbv1.IPPool) ([]allocation.Shown, error)
-	// rest is the quarantine of released addresses.
-	rest time.Duration
+	// quarantine is the quarantine of released addresses.
+	quarantine time.Duration
 
 	named sync.Once
 	own   string
@@ -65,17 +65,17 @@ type queue struct {
 	// last is the size of the previous batch.
 	last int
 	// pool is the pool as it was last written or read, or nil if unknown. Other caches may not have it yet.
-	pool *known
+	pool *poolState
 	// confirmed is set if the pool was read from the API server after the callers began to wait.
 	confirmed bool
-	// doubtful are the records with a write that got no response and may still take effect.
-	doubtful map[netip.Prefix]bool
+	// uncertain are the records with a write that got no response and may still take effect.
+	uncertain map[netip.Prefix]bool
 
-	// has is the address that each load balancer was given or shows. recalled is set once the load balancers have been listed.
-	has      map[string]netip.Addr
-	recalled bool
-	// rests are the quarantined addresses. It is nil unless the Claimer is resident.
-	rests *allocation.Rests
+	// assigned is the address that each load balancer was given or shows. listed is set once the load balancers have been listed.
+	assigned map[string]netip.Addr
+	listed   bool
+	// quarantine are the quarantined addresses. It is nil unless the Claimer is resident.
+	quarantine *allocation.Quarantine
 	// entered are load balancers that became holders again and have not been reported yet.
 	entered []allocation.Entry
 }
@@ -87,8 +87,8 @@ type change struct {
 	id string
 	// claims is set if the change may add a holder.
 	claims bool
-	// sure is set if the whole pool must match the stored one, even if the change modifies it.
-	sure bool
+	// exact is set if the whole pool must match the stored one, even if the change modifies it.
+	exact bool
 	// over is closed when the change is done.
 	over chan struct{}
 	err  error
@@ -144,7 +144,7 @@ func (c *Claimer) enter(h Harvester, pool string) *queue {
 	if !ok {
 		q = &queue{Claimer: c, h: h, name: pool, came: make(chan struct{}, 1), commit: make(chan struct{}, 1)}
 		if c.resident {
-			q.rests = allocation.NewRests(c.rest, true)
+			q.quarantine = allocation.NewQuarantine(c.quarantine, true)
 		}
 		c.queues[key] = q
 	}
@@ -155,7 +155,7 @@ func (c *Claimer) enter(h Harvester, pool string) *queue {
 func (c *Claimer) leave(q *queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q.users--; q.users == 0 && len(q.doubtful) == 0 && len(q.has) == 0 && (!c.resident || q.pool == nil && q.rests.IsEmpty()) {
+	if q.users--; q.users == 0 && len(q.uncertain) == 0 && len(q.assigned) == 0 && (!c.resident || q.pool == nil && q.quarantine.IsEmpty()) {
 		delete(c.queues, queueKey{harvester: q.h, pool: q.name})
 	}
 }

@@ -306,7 +306,7 @@ func (p *play) run(times int, adds bool) (holders, addresses porcupine.CheckResu
 func (p *play) end() (leaked int) {
 	p.t.Helper()
 	allocator := ipam.NewAllocator(api, api)
-	is, err := settled(p.t, allocator, p.pool)
+	is, err := updateStatus(p.t, allocator, p.pool)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -375,7 +375,7 @@ func number(t *testing.T, variable string, otherwise uint64) uint64 {
 	return n
 }
 
-func TestNoAddressIsGivenTwiceAndNobodyHasTwoWhateverFails(t *testing.T) {
+func TestAllocationsAreUniqueDespiteFaults(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		managers int
@@ -403,7 +403,7 @@ func TestNoAddressIsGivenTwiceAndNobodyHasTwoWhateverFails(t *testing.T) {
 }
 
 // The test above must fail for managers that write without the resourceVersion from which the write was computed.
-func TestAddressesThatAreGivenTwiceAreFound(t *testing.T) {
+func TestCheckerFindsDuplicateAllocations(t *testing.T) {
 	t.Parallel()
 	for try := range 10 {
 		p, times := newPlay(t, 3, smallPool(fmt.Sprintf("10.53.%d.0/26", try)), often{blind: true, slow: 20})

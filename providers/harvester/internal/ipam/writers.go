@@ -94,7 +94,7 @@ func (q *queue) takeOver(ctx context.Context, added []*allocation.Record, shared
 		}
 	}
 	if shared {
-		if err := q.shut(ctx, p.writers.others(q.writer())); err != nil {
+		if err := q.fenceSections(ctx, p.writers.others(q.writer())); err != nil {
 			return err
 		}
 	}
@@ -105,8 +105,9 @@ func (q *queue) takeOver(ctx context.Context, added []*allocation.Record, shared
 	return nil
 }
 
-// shut makes all writes in flight to blocks of the sections fail. A write to a missing block has the resourceVersion of a deleted one.
-func (q *queue) shut(ctx context.Context, sections []netip.Addr) error {
+// fenceSections makes all writes in flight to blocks of the sections fail. A write to a missing block has the resourceVersion of a deleted
+// one.
+func (q *queue) fenceSections(ctx context.Context, sections []netip.Addr) error {
 	var all []*allocation.Record
 	for _, r := range q.pool.Blocks() {
 		if r.Version != "" && slices.Contains(sections, r.Section()) {
@@ -157,7 +158,7 @@ func (q *queue) enlist(ctx context.Context, added []*allocation.Record) error {
 		return fmt.Errorf("recording the writers of IPPoolBlocks: %w", err)
 	}
 	if err := q.annotate(ctx, p.Own(), writersAnnotation, string(text)); err != nil {
-		q.doubt(p.Own(), err)
+		q.markUncertain(p.Own(), err)
 		return err
 	}
 	p.writers = next
@@ -180,7 +181,7 @@ func (q *queue) touch(ctx context.Context, r *allocation.Record) error {
 }
 
 // added returns the blocks that get an additional holder.
-func (p *known) added() (all []*allocation.Record) {
+func (p *poolState) added() (all []*allocation.Record) {
 	for _, r := range p.Waiting() {
 		if r.IsBlock() && r.Adds() {
 			all = append(all, r)
@@ -192,7 +193,7 @@ func (p *known) added() (all []*allocation.Record) {
 
 // opened reports whether the writer has the sections of all of the blocks open. A block that must be created is not open: it may have
 // been deleted since.
-func (p *known) opened(writer string, blocks []*allocation.Record) bool {
+func (p *poolState) opened(writer string, blocks []*allocation.Record) bool {
 	return !slices.ContainsFunc(blocks, func(r *allocation.Record) bool {
 		return r.Version == "" || !slices.Contains(p.writers[writer], r.Section())
 	})

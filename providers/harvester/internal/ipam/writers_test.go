@@ -42,7 +42,7 @@ func (d *detained) Patch(ctx context.Context, o client.Object, p client.Patch, o
 	return d.Writer.Patch(ctx, o, p, opts...)
 }
 
-func TestAWriteOfAnOldLeaderThatArrivesLateGivesNobodyASecondAddress(t *testing.T) {
+func TestLateWriteOfFormerLeaderIsFenced(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	pool := largePool("10.54.0.0/21")

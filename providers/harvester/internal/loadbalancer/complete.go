@@ -20,8 +20,8 @@ func NeedsPool(lb *lbv1.LoadBalancer) bool {
 
 // Complete resolves what a load balancer of v1alpha1 expresses differently: the pool of its address, and the machines that have the
 // addresses of its backends. It reports whether the load balancer has changed. Controllers must call it before anything else, with all
-// pools if NeedsPool, and with the machines of its namespace if there are AskedServers. They must store a change before they allocate an
-// address. Anything that is not found stays unchanged.
+// pools if NeedsPool, and with the machines of its namespace if there are RequestedServers. They must store a change before they allocate
+// an address. Anything that is not found stays unchanged.
 func Complete(lb *lbv1.LoadBalancer, pools []lbv1.IPPool, machines []kubevirtv1.VirtualMachineInstance) bool {
 	changed := false
 	if NeedsPool(lb) {
@@ -38,7 +38,7 @@ func completePool(lb *lbv1.LoadBalancer, pools []lbv1.IPPool) bool {
 		func(s lbv1.IPPoolStatus) map[string]string { return s.AllocatedHistory },
 	} {
 		for i := range pools {
-			if has(in(pools[i].Status), lb.Status.AllocatedAddress.IP, holder) {
+			if isHolder(in(pools[i].Status), lb.Status.AllocatedAddress.IP, holder) {
 				lb.Spec.IPPool, lb.Status.AllocatedAddress.IPPool = pools[i].Name, pools[i].Name
 				return true
 			}
@@ -47,8 +47,8 @@ func completePool(lb *lbv1.LoadBalancer, pools []lbv1.IPPool) bool {
 	return false
 }
 
-// has reports whether the address is recorded for the holder, in any spelling.
-func has(held map[string]string, address, holder string) bool {
+// isHolder reports whether the address is recorded for the holder, in any spelling.
+func isHolder(held map[string]string, address, holder string) bool {
 	if held[address] == holder {
 		return true
 	}
@@ -68,7 +68,7 @@ func has(held map[string]string, address, holder string) bool {
 // requested.
 func completeSelector(lb *lbv1.LoadBalancer, machines []kubevirtv1.VirtualMachineInstance) bool {
 	var missing []string
-	asked := AskedServers(lb)
+	asked := RequestedServers(lb)
 	for _, server := range asked {
 		at := slices.IndexFunc(machines, func(machine kubevirtv1.VirtualMachineInstance) bool {
 			return machine.Namespace == lb.Namespace && machine.Labels[infrav1.VMNameLabel] != "" && reachedAt(&machine, server)
@@ -91,7 +91,7 @@ func completeSelector(lb *lbv1.LoadBalancer, machines []kubevirtv1.VirtualMachin
 	if len(missing) == len(asked) {
 		return false
 	}
-	ask(lb, missing)
+	setRequestedServers(lb, missing)
 	return true
 }
 
@@ -113,8 +113,8 @@ func CarryOver(before, after *lbv1.LoadBalancer) {
 	if after.Status.AllocatedAddress.IPPool == "" {
 		after.Status.AllocatedAddress = before.Status.AllocatedAddress
 	}
-	if asked := AskedServers(after); len(asked) > 0 && slices.Equal(asked, backendServers(before)) {
+	if asked := RequestedServers(after); len(asked) > 0 && slices.Equal(asked, backendServers(before)) {
 		after.Spec.BackendServerSelector, after.Status.BackendServers = before.Spec.BackendServerSelector, before.Status.BackendServers
-		ask(after, AskedServers(before))
+		setRequestedServers(after, RequestedServers(before))
 	}
 }

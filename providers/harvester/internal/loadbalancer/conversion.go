@@ -38,7 +38,7 @@ func toHub(src *v1alpha1.LoadBalancer, dst, kept *lbv1.LoadBalancer) {
 	}
 	if !slices.Equal(src.Spec.BackendServers, backendServers(dst)) {
 		dst.Spec.BackendServerSelector, dst.Status.BackendServers = nil, nil
-		ask(dst, src.Spec.BackendServers)
+		setRequestedServers(dst, src.Spec.BackendServers)
 	}
 }
 
@@ -65,7 +65,7 @@ func fromHub(src *lbv1.LoadBalancer, dst *v1alpha1.LoadBalancer) {
 // backendServers returns the addresses of the current and the requested backends.
 func backendServers(lb *lbv1.LoadBalancer) []string {
 	all := slices.Clone(lb.Status.BackendServers)
-	for _, server := range AskedServers(lb) {
+	for _, server := range RequestedServers(lb) {
 		if !slices.Contains(lb.Status.BackendServers, server) {
 			all = append(all, server)
 		}
@@ -73,8 +73,8 @@ func backendServers(lb *lbv1.LoadBalancer) []string {
 	return all
 }
 
-// AskedServers returns the addresses of machines that a client of v1alpha1 has requested as backends and that have not been found yet.
-func AskedServers(lb *lbv1.LoadBalancer) []string {
+// RequestedServers returns the addresses of machines that a client of v1alpha1 has requested as backends and that have not been found yet.
+func RequestedServers(lb *lbv1.LoadBalancer) []string {
 	var servers []string
 	if err := json.Unmarshal([]byte(lb.Annotations[lbv1.BackendServersAnnotation]), &servers); err != nil {
 		return nil // it was written by another client
@@ -82,8 +82,8 @@ func AskedServers(lb *lbv1.LoadBalancer) []string {
 	return servers
 }
 
-// ask records the requested backends; without any, it removes the annotation.
-func ask(lb *lbv1.LoadBalancer, servers []string) {
+// setRequestedServers records the requested backends; without any, it removes the annotation.
+func setRequestedServers(lb *lbv1.LoadBalancer, servers []string) {
 	if len(servers) == 0 {
 		delete(lb.Annotations, lbv1.BackendServersAnnotation)
 		return

@@ -49,7 +49,7 @@ func modes(spec *v1alpha1.LoadBalancerSpec, c randfill.Continue) {
 	spec.IPAM = []lbv1.IPAM{lbv1.IPAMPool, lbv1.IPAMDHCP}[c.Intn(2)]
 }
 
-func TestWhateverIsInTheAnnotationALoadBalancerIsConverted(t *testing.T) {
+func TestConversionWithInvalidAnnotation(t *testing.T) {
 	t.Parallel()
 	older := &v1alpha1.LoadBalancer{Status: v1alpha1.LoadBalancerStatus{Address: "10.0.0.5"}}
 	older.Spec.IPAM = lbv1.IPAMPool
@@ -109,7 +109,7 @@ func written(t *testing.T, lb *lbv1.LoadBalancer, change func(*v1alpha1.LoadBala
 	return newer
 }
 
-func TestWhatAnOlderClientLeavesAloneStays(t *testing.T) {
+func TestConversionKeepsUnchangedFields(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	want := stored()
@@ -119,13 +119,13 @@ func TestWhatAnOlderClientLeavesAloneStays(t *testing.T) {
 		older.Status.Address = "192.168.0.101"
 	})).To(HaveField("Spec", want.Spec))
 	asking := stored()
-	ask(asking, []string{"10.0.0.3"})
+	setRequestedServers(asking, []string{"10.0.0.3"})
 	got := written(t, asking, func(older *v1alpha1.LoadBalancer) {
 		g.Expect(older.Spec.BackendServers).To(Equal([]string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}))
 		older.Spec.Description = "changed"
 	})
 	g.Expect(got.Spec.BackendServerSelector).To(Equal(stored().Spec.BackendServerSelector), "a machine that nobody has found yet is no change")
-	g.Expect(AskedServers(got)).To(Equal([]string{"10.0.0.3"}))
+	g.Expect(RequestedServers(got)).To(Equal([]string{"10.0.0.3"}))
 }
 
 func TestMachinesThatAnOlderClientNamesByAddressAreSelectedByName(t *testing.T) {
@@ -135,7 +135,7 @@ func TestMachinesThatAnOlderClientNamesByAddressAreSelectedByName(t *testing.T) 
 		older.Spec.BackendServers = []string{"10.0.0.1", "fd00::3", "10.0.0.4"}
 	})
 	g.Expect(lb.Spec.BackendServerSelector).To(BeEmpty())
-	g.Expect(AskedServers(lb)).To(Equal([]string{"10.0.0.1", "fd00::3", "10.0.0.4"}))
+	g.Expect(RequestedServers(lb)).To(Equal([]string{"10.0.0.1", "fd00::3", "10.0.0.4"}))
 
 	machines := []kubevirtv1.VirtualMachineInstance{
 		machine("other", "a", "10.0.0.1"), machine("default", "", "10.0.0.1"), machine("default", "a", "10.0.0.1"), machine("default", "c", "10.0.0.3", "fd00::3"),
@@ -143,7 +143,7 @@ func TestMachinesThatAnOlderClientNamesByAddressAreSelectedByName(t *testing.T) 
 	g.Expect(Complete(lb, nil, machines)).To(BeTrue())
 	g.Expect(lb.Spec.BackendServerSelector).To(Equal(map[string][]string{infrav1.VMNameLabel: {"a", "c"}}))
 	g.Expect(lb.Status.BackendServers).To(Equal([]string{"10.0.0.1", "fd00::3"}))
-	g.Expect(AskedServers(lb)).To(Equal([]string{"10.0.0.4"}), "a machine that has no such address yet is asked for on")
+	g.Expect(RequestedServers(lb)).To(Equal([]string{"10.0.0.4"}), "a machine that has no such address yet is asked for on")
 	g.Expect(Complete(lb, nil, machines)).To(BeFalse(), "once")
 
 	g.Expect(Complete(lb, nil, append(machines, machine("default", "d", "10.0.0.4")))).To(BeTrue())
@@ -151,7 +151,7 @@ func TestMachinesThatAnOlderClientNamesByAddressAreSelectedByName(t *testing.T) 
 	g.Expect(lb.Annotations).NotTo(HaveKey(lbv1.BackendServersAnnotation))
 }
 
-func TestALoadBalancerThatAnOlderClientEmptiesLeadsNowhere(t *testing.T) {
+func TestEmptiedBackendsOfOlderClient(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	lb := written(t, stored(), func(older *v1alpha1.LoadBalancer) { older.Spec.BackendServers = nil })
@@ -168,7 +168,7 @@ func machine(namespace, name string, addresses ...string) kubevirtv1.VirtualMach
 	return m
 }
 
-func TestAnAddressOfAnOlderLoadBalancerIsOfThePoolThatHasItAsTheLoadBalancers(t *testing.T) {
+func TestPoolOfOlderLoadBalancer(t *testing.T) {
 	t.Parallel()
 	older := &v1alpha1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "lb1"}}
 	older.Spec.IPAM, older.Status.Address = lbv1.IPAMPool, "192.168.0.100"
@@ -209,7 +209,7 @@ func TestAnAddressOfADHCPServerNeedsNoPool(t *testing.T) {
 	g.Expect(NeedsPool(lb)).To(BeFalse())
 }
 
-func TestALoadBalancerThatAnOlderClientWritesAnewKeepsWhatTheClientCannotSay(t *testing.T) {
+func TestReplacementByOlderClientKeepsFields(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	lb := written(t, stored(), func(older *v1alpha1.LoadBalancer) {
@@ -221,5 +221,5 @@ func TestALoadBalancerThatAnOlderClientWritesAnewKeepsWhatTheClientCannotSay(t *
 	CarryOver(stored(), lb)
 	g.Expect(lb.Spec).To(Equal(want.Spec))
 	g.Expect(lb.Status).To(Equal(want.Status))
-	g.Expect(AskedServers(lb)).To(BeEmpty())
+	g.Expect(RequestedServers(lb)).To(BeEmpty())
 }

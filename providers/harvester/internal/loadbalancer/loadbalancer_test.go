@@ -102,7 +102,7 @@ func TestALoadBalancerIsItsClustersByItsIDOrByTheAddressThatWasPublishedBefore(t
 	g.Expect(own).To(BeNil(), "a cluster that has published nothing has had no load balancer")
 }
 
-func TestWhatDecidesOnTheAddressOfALoadBalancerIsNeverChanged(t *testing.T) {
+func TestAddressSettingsOfLoadBalancerAreKept(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	of := by("1")
@@ -117,7 +117,7 @@ func TestWhatDecidesOnTheAddressOfALoadBalancerIsNeverChanged(t *testing.T) {
 	g.Expect(loadbalancer.Change(lb, loadbalancer.Wanted(of, 0, "other"), of)).To(BeFalse())
 }
 
-func TestWhatIsWrongWithALoadBalancerIsSaidWithTheWayOut(t *testing.T) {
+func TestCondition(t *testing.T) {
 	t.Parallel()
 	ready := func(status corev1.ConditionStatus, message string) []lbv1.Condition {
 		return []lbv1.Condition{{Type: lbv1.ReadyCondition, Status: status, Message: message}}

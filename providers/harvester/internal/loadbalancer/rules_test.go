@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-func TestTheRulesOfALoadBalancer(t *testing.T) {
+func TestValidate(t *testing.T) {
 	t.Parallel()
 	valid := func() lbv1.LoadBalancerSpec {
 		return lbv1.LoadBalancerSpec{
@@ -56,7 +56,7 @@ func TestTheRulesOfALoadBalancer(t *testing.T) {
 	rulestest.Run(t, valid, validate, cases)
 }
 
-func TestWhatALoadBalancerIsForAndHowItGetsItsAddressCannotBeChanged(t *testing.T) {
+func TestValidateChange(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	change := func(before, after lbv1.LoadBalancerSpec) []string {

@@ -34,15 +34,15 @@ func Condition(endpoint infrav1.APIEndpoint, lb *lbv1.LoadBalancer, service *cor
 	case address == "":
 		return waiting(lb, pool)
 	case endpoint.IsSet() && net.ParseIP(endpoint.Host) != nil && endpoint.Host != address:
-		return no(infrav1.LoadBalancerAddressChangedReason, fmt.Sprintf(
+		return notReady(infrav1.LoadBalancerAddressChangedReason, fmt.Sprintf(
 			"load balancer %s/%s has the address %s, but the endpoint of the cluster is %s and cannot change: assign that address to the load balancer again, "+
 				"for example with a DHCP lease or an IPPool that contains only that address", lb.Namespace, lb.Name, address, endpoint.Host))
 	case len(lb.Status.BackendServers) == 0:
-		return no(infrav1.LoadBalancerNoBackendMachineReason, fmt.Sprintf(
+		return notReady(infrav1.LoadBalancerNoBackendMachineReason, fmt.Sprintf(
 			"load balancer %s/%s has no backends, because no machine of the control plane is running with an address", lb.Namespace, lb.Name))
 	case !isReady(lb):
-		return no(infrav1.LoadBalancerHealthcheckFailedReason, fmt.Sprintf(
-			"load balancer %s/%s: %s: check the machines of the control plane", lb.Namespace, lb.Name, said(lb)))
+		return notReady(infrav1.LoadBalancerHealthcheckFailedReason, fmt.Sprintf(
+			"load balancer %s/%s: %s: check the machines of the control plane", lb.Namespace, lb.Name, reportedReason(lb)))
 	default:
 		return metav1.Condition{Status: metav1.ConditionTrue, Reason: infrav1.LoadBalancerReadyReason}
 	}
@@ -52,18 +52,18 @@ func waiting(lb *lbv1.LoadBalancer, pool *lbv1.IPPool) metav1.Condition {
 	where := fmt.Sprintf("load balancer %s/%s", lb.Namespace, lb.Name)
 	switch {
 	case lb.Status.AllocatedAddress.IP == "" && pool != nil && pool.Status.Total > 0 && pool.Status.Available <= 0:
-		return no(infrav1.VMIPPoolExhaustedReason, fmt.Sprintf("%s waits for an address: IPPool %s has no free address of %d: add a range to it, or release an address",
+		return notReady(infrav1.VMIPPoolExhaustedReason, fmt.Sprintf("%s waits for an address: IPPool %s has no free address of %d: add a range to it, or release an address",
 			where, pool.Name, pool.Status.Total))
 	case len(lb.Status.Conditions) == 0:
-		return no(infrav1.WaitingForLoadBalancerAddressReason, where+
+		return notReady(infrav1.WaitingForLoadBalancerAddressReason, where+
 			" waits for Harvester to process it: if that persists, check the Deployment harvester-load-balancer in namespace harvester-system on Harvester")
 	default:
-		return no(infrav1.WaitingForLoadBalancerAddressReason, fmt.Sprintf(
-			"%s waits for an address: %s: if that persists, check the pool or the DHCP server of the network, and kube-vip on Harvester", where, said(lb)))
+		return notReady(infrav1.WaitingForLoadBalancerAddressReason, fmt.Sprintf(
+			"%s waits for an address: %s: if that persists, check the pool or the DHCP server of the network, and kube-vip on Harvester", where, reportedReason(lb)))
 	}
 }
 
-func no(reason, message string) metav1.Condition {
+func notReady(reason, message string) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
 }
 
@@ -73,8 +73,8 @@ func isReady(lb *lbv1.LoadBalancer) bool {
 	})
 }
 
-// said returns the message of Harvester for a load balancer that is not ready.
-func said(lb *lbv1.LoadBalancer) string {
+// reportedReason returns the message of Harvester for a load balancer that is not ready.
+func reportedReason(lb *lbv1.LoadBalancer) string {
 	for _, c := range lb.Status.Conditions {
 		if c.Type == lbv1.ReadyCondition && c.Message != "" {
 			return "Harvester reports " + c.Message

@@ -25,8 +25,8 @@ const (
 	Enforce ConsentMode = "enforce"
 )
 
-// everybody in the annotation matches all namespaces.
-const everybody = "*"
+// anyNamespace in the annotation matches all namespaces.
+const anyNamespace = "*"
 
 // String implements pflag.Value.
 func (m *ConsentMode) String() string { return string(*m) }
@@ -67,7 +67,7 @@ func (o *Consent) AddFlags(fs *pflag.FlagSet) {
 // Allows reports whether the annotation of an object lists the namespace.
 func Allows(o metav1.Object, namespace string) bool {
 	for name := range strings.SplitSeq(o.GetAnnotations()[faultlinev1.AllowedNamespacesAnnotation], ",") {
-		if name = strings.TrimSpace(name); name != "" && (name == everybody || name == namespace) {
+		if name = strings.TrimSpace(name); name != "" && (name == anyNamespace || name == namespace) {
 			return true
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-func TestASecretMayBeUsedFromItsOwnNamespaceAndFromThoseThatItsAnnotationNames(t *testing.T) {
+func TestMayUseIdentity(t *testing.T) {
 	t.Parallel()
 	for annotation, allowed := range map[string]bool{
 		"": false, " ": false, ",": false, "a": true, "b": false, "aa,b": false, "b,a": true, "b, a ,c": true, "*": true, "b,*": true, "a*": false, "[a]": false,
@@ -32,7 +32,7 @@ func TestASecretMayBeUsedFromItsOwnNamespaceAndFromThoseThatItsAnnotationNames(t
 	NewWithT(t).Expect(owned.MayUseIdentity(&metav1.PartialObjectMetadata{}, "a")).To(BeFalse(), "there is no annotation")
 }
 
-func TestAModeThatThereIsNotKeepsTheManagerFromStarting(t *testing.T) {
+func TestInvalidConsentMode(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	options, flags := owned.Consent{}, pflag.NewFlagSet("manager", pflag.ContinueOnError)
@@ -45,7 +45,7 @@ func TestAModeThatThereIsNotKeepsTheManagerFromStarting(t *testing.T) {
 	g.Expect(options.NoManifests("b", "a")).To(ContainSubstring("must be a"))
 }
 
-func TestManifestsAreInTheNamespaceOfTheClusterOrInOneThatTheAdministratorAllowsAndNeverInThoseOfKubernetes(t *testing.T) {
+func TestNoManifests(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	options := owned.Consent{CloudProviderConfigNamespaces: []string{"addons", "kube-system"}}

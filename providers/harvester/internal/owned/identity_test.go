@@ -23,7 +23,7 @@ func machine(name, of string, after int64) *infrav1.HarvesterMachine {
 	return m
 }
 
-func TestAnIDIsWhoseTheObjectSaysItIs(t *testing.T) {
+func TestIDOwner(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		noted, id, of string
@@ -42,7 +42,7 @@ func TestAnIDIsWhoseTheObjectSaysItIs(t *testing.T) {
 }
 
 // Of two objects, exactly one precedes the other.
-func TestOneOfTwoThatHaveTheSameIDPrecedes(t *testing.T) {
+func TestPrecedes(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		other    *infrav1.HarvesterMachine

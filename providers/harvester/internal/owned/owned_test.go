@@ -25,7 +25,7 @@ func by(namespace, name, id string) owned.By {
 	return owned.By{Cluster: cluster, Name: name}
 }
 
-func TestNamesAreServicesNamesAndNoTwoClustersHaveTheSame(t *testing.T) {
+func TestNamesAreValidAndUnique(t *testing.T) {
 	t.Parallel()
 	part := rapid.StringMatching(`[a-z0-9]([a-z0-9.-]{0,80}[a-z0-9])?`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -44,7 +44,7 @@ func TestNamesAreServicesNamesAndNoTwoClustersHaveTheSame(t *testing.T) {
 	})
 }
 
-func TestWhatHasTheNameButNotTheIDOrTheIDButAnotherOwnerIsSomebodyElses(t *testing.T) {
+func TestHas(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	service := &corev1.Service{}

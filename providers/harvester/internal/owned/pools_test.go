@@ -42,7 +42,7 @@ func TestAPoolIsMadeOnlyWhereNoneIsReferredTo(t *testing.T) {
 	g.Expect(wanted(owned.LoadBalancerPool)).To(BeFalse())
 }
 
-func TestTheNetworkOfAPoolIsInTheTargetNamespaceUnlessItSaysOtherwise(t *testing.T) {
+func TestWantedPoolNetwork(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(owned.WantedPool(poolOwner("1"), owned.MachinePool, given).Spec.Selector.Network).To(Equal("vms/vlan"))
@@ -86,7 +86,7 @@ func TestAPoolIsItsClustersByItsIDOrAsItWasMadeBefore(t *testing.T) {
 	g.Expect(owned.PoolsOf(poolOwner("1"), []lbv1.IPPool{*taken, *unmarked})).To(HaveLen(1))
 }
 
-func TestMachinesHaveTheirAddressesFromWhatIsReferredToOrWasMade(t *testing.T) {
+func TestPoolsForMachines(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	cluster, made := poolOwner("1").Cluster, owned.WantedPool(poolOwner("1"), owned.MachinePool, given)

@@ -27,7 +27,7 @@ func usable() types.GomegaMatcher {
 }
 
 func TestNodeIsInitializedWithAddressesAndZoneAndAServiceGetsItsAddress(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.pool("blue", "172.19.1.0/24", "172.19.1.10", "172.19.1.20")
 	vmi := s.vm("node-1")
 	c := s.cluster("blue")
@@ -61,8 +61,8 @@ func TestNodeIsInitializedWithAddressesAndZoneAndAServiceGetsItsAddress(t *testi
 	c.Eventually(func() int { return len(s.balancers("blue")) }).Should(BeZero())
 }
 
-func TestNodeGoesWithItsVirtualMachineAndStaysWhileHarvesterIsDown(t *testing.T) {
-	s := newSite(t)
+func TestNodeIsDeletedWithVirtualMachineOnly(t *testing.T) {
+	s := newFixture(t)
 	for _, name := range []string{"node-1", "node-2", "node-3"} {
 		s.vm(name)
 	}
@@ -105,8 +105,8 @@ func TestNodeGoesWithItsVirtualMachineAndStaysWhileHarvesterIsDown(t *testing.T)
 	c.Expect(c.read("node-3")()).To(HaveField("Spec.Taints", Not(ContainElement(HaveField("Key", "node.cloudprovider.kubernetes.io/shutdown")))))
 }
 
-func TestNodeIsToldItsZoneWhenItsVirtualMachineMigratesAndIsUsedAllTheWhile(t *testing.T) {
-	s := newSite(t)
+func TestNodeZoneFollowsMigration(t *testing.T) {
+	s := newFixture(t)
 	s.vm("node-1")
 	c := s.cluster("blue")
 	c.node("node-1")
@@ -149,8 +149,8 @@ func (c *cluster) taints(name string) *atomic.Bool {
 	return noted
 }
 
-func TestNodeIsInitializedWhenItsGuestHasToldItsAddress(t *testing.T) {
-	s := newSite(t)
+func TestNodeIsInitializedWhenGuestReportsAddress(t *testing.T) {
+	s := newFixture(t)
 	c := s.cluster("blue")
 	c.Expect(sim.SetFault(t.Context(), "no-agents", true)).To(Succeed())
 	t.Cleanup(func() { _ = sim.SetFault(t.Context(), "no-agents", false) }) // it may have ended
@@ -163,8 +163,8 @@ func TestNodeIsInitializedWhenItsGuestHasToldItsAddress(t *testing.T) {
 	c.Eventually(c.read("node-1")).Should(And(usable(), HaveField("Status.Addresses", ContainElement(HaveField("Type", corev1.NodeInternalIP)))))
 }
 
-func TestNodeWhoseKubeletHasItsAddressIsInitializedAlthoughItsGuestTellsNone(t *testing.T) {
-	s := newSite(t)
+func TestNodeWithKubeletAddressIsInitializedWithoutGuestAgent(t *testing.T) {
+	s := newFixture(t)
 	c := s.cluster("blue")
 	c.Expect(sim.SetFault(t.Context(), "no-agents", true)).To(Succeed())
 	t.Cleanup(func() { _ = sim.SetFault(t.Context(), "no-agents", false) })
@@ -178,8 +178,8 @@ func TestNodeWhoseKubeletHasItsAddressIsInitializedAlthoughItsGuestTellsNone(t *
 	c.Eventually(c.read("node-1")).Should(And(usable(), HaveField("Spec.ProviderID", HavePrefix("harvester://")), HaveField("Status.Addresses", Equal(told))))
 }
 
-func TestNodesWithoutRightsOnHostsHaveTheZoneThatHarvesterHasNoted(t *testing.T) {
-	s := newSite(t)
+func TestNodeZoneWithoutPermissionForHosts(t *testing.T) {
+	s := newFixture(t)
 	s.vm("node-1", func(vm *kubevirtv1.VirtualMachine) {
 		vm.Spec.Template.ObjectMeta.Labels = map[string]string{"harvesterhci.io/creator": "docker-machine-driver-harvester"}
 	})
@@ -194,8 +194,8 @@ func TestNodesWithoutRightsOnHostsHaveTheZoneThatHarvesterHasNoted(t *testing.T)
 	c.Expect(strings.Count(c.provider.log.String(), "may not read the hosts of Harvester")).To(Equal(1))
 }
 
-func TestNodeThatSomebodyElseInitializesIsToldItsZoneAllTheSame(t *testing.T) {
-	s := newSite(t)
+func TestNodeInitializedByOthersGetsZone(t *testing.T) {
+	s := newFixture(t)
 	s.vm("node-1")
 	c := s.cluster("blue")
 	c.node("node-1")

@@ -85,11 +85,11 @@ func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
 	p.balancers = balancers
 	p.instances = instances.New(p.view, nodes.Lister(), p.addresses, balancers.Balanced)
 	p.background("load balancers", func(ctx context.Context) error {
-		return balancers.Follow(ctx, all.Informer(), p.view.changes(&lbv1.LoadBalancer{}))
+		return balancers.Follow(ctx, all.Informer(), p.view.informer(&lbv1.LoadBalancer{}))
 	})
 	if p.follow {
 		p.background("Nodes", func(ctx context.Context) error {
-			return p.instances.Follow(ctx, p.client, nodes.Informer(), p.view.changes(&kubevirtv1.VirtualMachineInstance{}), p.view.changes(&corev1.Node{}))
+			return p.instances.Follow(ctx, p.client, nodes.Informer(), p.view.informer(&kubevirtv1.VirtualMachineInstance{}), p.view.informer(&corev1.Node{}))
 		})
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, firstReading)

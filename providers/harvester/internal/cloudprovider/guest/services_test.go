@@ -45,8 +45,8 @@ func port(name string, number int32, protocol corev1.Protocol) func(*corev1.Serv
 	}
 }
 
-// reached waits until the status of a Service has the addresses.
-func (c *cluster) reached(name string, addresses ...string) {
+// waitForAddress waits until the status of a Service has the addresses.
+func (c *cluster) waitForAddress(name string, addresses ...string) {
 	c.t.Helper()
 	var want []any
 	for _, address := range addresses {
@@ -55,8 +55,8 @@ func (c *cluster) reached(name string, addresses ...string) {
 	c.Eventually(c.current(name)).Should(HaveField("Status.LoadBalancer.Ingress", ConsistOf(want...)), "the address of %s", name)
 }
 
-// change changes a Service.
-func (c *cluster) change(name string, change func(*corev1.Service)) {
+// update changes a Service.
+func (c *cluster) update(name string, change func(*corev1.Service)) {
 	c.t.Helper()
 	service, err := c.current(name)()
 	c.Expect(err).NotTo(HaveOccurred())
@@ -72,7 +72,7 @@ func (c *cluster) remove(name string) {
 	c.Expect(c.client.Delete(c.t.Context(), service)).To(Succeed())
 }
 
-func (c *cluster) gone(name string) {
+func (c *cluster) waitForDeletion(name string) {
 	c.t.Helper()
 	c.Eventually(func() error {
 		_, err := c.current(name)()
@@ -80,8 +80,8 @@ func (c *cluster) gone(name string) {
 	}).Should(MatchError(ContainSubstring("not found")))
 }
 
-// told waits for an event of a Service.
-func (c *cluster) told(name, text string) {
+// waitForEvent waits for an event of a Service.
+func (c *cluster) waitForEvent(name, text string) {
 	c.t.Helper()
 	c.Eventually(func() ([]corev1.Event, error) {
 		list := &corev1.EventList{}
@@ -108,8 +108,8 @@ func (c *cluster) warnings(name string) []string {
 	return all
 }
 
-func TestNobodyIsWarnedOfAServiceThatHasYetToBeGivenItsAddress(t *testing.T) {
-	s := newSite(t)
+func TestNoWarningWhileServiceAwaitsAddress(t *testing.T) {
+	s := newFixture(t)
 	s.pool("blue", "172.19.12.0/24", "172.19.12.10", "172.19.12.20")
 	n := s.count()
 	c := s.cluster("blue")
@@ -117,13 +117,13 @@ func TestNobodyIsWarnedOfAServiceThatHasYetToBeGivenItsAddress(t *testing.T) {
 	t.Cleanup(func() { _ = sim.SetFault(context.WithoutCancel(t.Context()), "delayed", false) }) // it may have ended
 	c.start()
 	c.service("web")
-	c.reached("web", "172.19.12.10")
+	c.waitForAddress("web", "172.19.12.10")
 	c.Expect(c.warnings("web")).To(BeEmpty())
 	c.Expect(n.is()).To(Equal([2]int{1, 0}))
 
 	// The user is warned if action is needed, and the framework does not repeat the warning.
 	c.service("stuck", annotated(networkAnnotation, "default/nowhere"))
-	c.told("stuck", "no matched IPPool with requirement")
+	c.waitForEvent("stuck", "no matched IPPool with requirement")
 	c.Expect(c.warnings("stuck")).To(ConsistOf(HavePrefix("WaitingForAddress: ")))
 }
 
@@ -133,7 +133,7 @@ type counter struct {
 	made, gone int
 }
 
-func (s *site) count() *counter {
+func (s *fixture) count() *counter {
 	s.t.Helper()
 	n := &counter{}
 	events, err := s.client.Watch(s.t.Context(), &lbv1.LoadBalancerList{}, client.InNamespace(s.namespace))
@@ -161,29 +161,29 @@ func (n *counter) is() [2]int {
 }
 
 func TestServiceWaitsForASlowAddressWithOneLoadBalancer(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	n := s.count()
 	c := s.cluster("blue")
 	c.start()
 	c.service("web")
-	c.told("web", "no matched IPPool with requirement")
+	c.waitForEvent("web", "no matched IPPool with requirement")
 	// web keeps waiting without blocking other Services.
 	c.service("db", annotated(ipamAnnotation, "dhcp"))
-	c.reached("db", "192.168.77.1")
+	c.waitForAddress("db", "192.168.77.1")
 	c.Expect(n.is()).To(Equal([2]int{2, 0}))
 
 	c.provider.kill()
 	c.start()
 	s.pool("blue", "172.19.2.0/24", "172.19.2.10", "172.19.2.20")
 	s.nudge("blue", "web")
-	c.reached("web", "172.19.2.10")
+	c.waitForAddress("web", "172.19.2.10")
 	c.Eventually(func() []lbv1.LoadBalancer { return s.balancers("blue") }).Should(ConsistOf(
 		HaveField("Status.Address", "172.19.2.10"), HaveField("Status.Address", "192.168.77.1")))
 	c.Expect(n.is()).To(Equal([2]int{2, 0}), "each Service had one load balancer all the time")
 }
 
 // nudge makes Harvester reconcile a load balancer: the simulated one does not watch pools.
-func (s *site) nudge(cluster, service string) {
+func (s *fixture) nudge(cluster, service string) {
 	s.t.Helper()
 	for _, lb := range s.balancers(cluster) {
 		if lb.Labels["cloudprovider.harvesterhci.io/serviceName"] == service {
@@ -195,12 +195,12 @@ func (s *site) nudge(cluster, service string) {
 }
 
 func TestAddressSurvivesOutagesOfHarvesterAndOfTheCloudProvider(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.pool("blue", "172.19.3.0/24", "172.19.3.10", "172.19.3.20")
 	c := s.cluster("blue")
 	c.start()
 	c.service("web")
-	c.reached("web", "172.19.3.10")
+	c.waitForAddress("web", "172.19.3.10")
 	lb := s.balancers("blue")[0]
 
 	// Changes while it is down are found after a restart.
@@ -220,7 +220,7 @@ func TestAddressSurvivesOutagesOfHarvesterAndOfTheCloudProvider(t *testing.T) {
 	c.Expect(s.client.Create(t.Context(), orphan)).To(Succeed())
 	c.Expect(s.client.Create(t.Context(), unknown)).To(Succeed())
 	c.start()
-	c.reached("web", "172.19.3.10")
+	c.waitForAddress("web", "172.19.3.10")
 	c.Eventually(func() []lbv1.LoadBalancer { return s.balancers("blue") }).Should(ConsistOf(
 		HaveField("Labels", HaveKeyWithValue("cloudprovider.harvesterhci.io/serviceName", "web")),
 		HaveField("Labels", HaveKeyWithValue("cloudprovider.harvesterhci.io/serviceName", "late")),
@@ -229,7 +229,7 @@ func TestAddressSurvivesOutagesOfHarvesterAndOfTheCloudProvider(t *testing.T) {
 }
 
 func TestClustersOfOneNamespaceHaveTheirOwnLoadBalancers(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.pool("blue", "172.19.4.0/24", "172.19.4.10", "172.19.4.20")
 	s.pool("green", "172.19.5.0/24", "172.19.5.10", "172.19.5.20")
 	blue, green := s.cluster("blue"), s.cluster("green")
@@ -237,64 +237,64 @@ func TestClustersOfOneNamespaceHaveTheirOwnLoadBalancers(t *testing.T) {
 	green.start()
 	blue.service("web")
 	green.service("web")
-	blue.reached("web", "172.19.4.10")
-	green.reached("web", "172.19.5.10")
+	blue.waitForAddress("web", "172.19.4.10")
+	green.waitForAddress("web", "172.19.5.10")
 
 	// A cluster with the name of another could get its addresses.
 	other := s.cluster("blue")
 	other.start()
 	other.service("web")
-	other.told("web", "set a unique --cluster-name for each cluster of that namespace")
+	other.waitForEvent("web", "set a unique --cluster-name for each cluster of that namespace")
 	c := s.balancers("blue")
 	s.Expect(c).To(HaveLen(1))
 	other.remove("web")
-	other.gone("web")
+	other.waitForDeletion("web")
 	green.remove("web")
-	green.gone("web")
+	green.waitForDeletion("web")
 	s.Eventually(func() int { return len(s.balancers("green")) }).Should(BeZero())
 	s.Expect(s.balancers("blue")).To(HaveLen(1))
-	blue.reached("web", "172.19.4.10")
+	blue.waitForAddress("web", "172.19.4.10")
 }
 
-func TestServicesShareAnAddressUntilTheLastIsGone(t *testing.T) {
-	s := newSite(t)
+func TestServicesShareAddressUntilLastIsDeleted(t *testing.T) {
+	s := newFixture(t)
 	s.pool("blue", "172.19.6.0/24", "172.19.6.10", "172.19.6.20")
 	c := s.cluster("blue")
 	c.start()
 	shares := annotated(primaryAnnotation, "default/dns")
 	c.service("dns-udp", shares, port("dns", 53, corev1.ProtocolUDP))
-	c.told("dns-udp", "is not there")
+	c.waitForEvent("dns-udp", "is not there")
 	c.service("dns", port("dns", 53, corev1.ProtocolTCP))
-	c.reached("dns", "172.19.6.10")
-	c.reached("dns-udp", "172.19.6.10")
+	c.waitForAddress("dns", "172.19.6.10")
+	c.waitForAddress("dns-udp", "172.19.6.10")
 	c.service("taken", shares, port("dns", 53, corev1.ProtocolTCP))
-	c.told("taken", "port 53/TCP is already used by Service default/dns")
+	c.waitForEvent("taken", "port 53/TCP is already used by Service default/dns")
 	c.Eventually(c.current("dns-udp")).Should(HaveField("Labels", HaveKeyWithValue(primaryAnnotation, "default.dns")))
 	c.Expect(s.balancers("blue")).To(HaveLen(1))
 
 	// A Service that had its own address releases it.
 	c.service("web")
-	c.reached("web", "172.19.6.11")
-	c.change("web", shares)
-	c.reached("web", "172.19.6.10")
+	c.waitForAddress("web", "172.19.6.11")
+	c.update("web", shares)
+	c.waitForAddress("web", "172.19.6.10")
 	c.Eventually(func() int { return len(s.balancers("blue")) }).Should(Equal(1))
 
 	c.remove("taken")
-	c.gone("taken")
+	c.waitForDeletion("taken")
 	c.remove("dns")
-	c.told("dns", "shares the address by annotation ")
-	c.reached("dns-udp", "172.19.6.10")
+	c.waitForEvent("dns", "shares the address by annotation ")
+	c.waitForAddress("dns-udp", "172.19.6.10")
 	c.Expect(s.balancers("blue")).To(HaveLen(1), "the address stays while a Service has it")
 	c.remove("dns-udp")
-	c.change("web", func(service *corev1.Service) { delete(service.Annotations, primaryAnnotation) })
-	c.gone("dns-udp")
-	c.gone("dns")
-	c.reached("web", "172.19.6.11")
+	c.update("web", func(service *corev1.Service) { delete(service.Annotations, primaryAnnotation) })
+	c.waitForDeletion("dns-udp")
+	c.waitForDeletion("dns")
+	c.waitForAddress("web", "172.19.6.11")
 	c.Eventually(func() int { return len(s.balancers("blue")) }).Should(Equal(1))
 }
 
-func TestServiceThatWantsNoLoadBalancerAnyMoreGivesItsAddressBack(t *testing.T) {
-	s := newSite(t)
+func TestServiceOfOtherTypeReleasesAddress(t *testing.T) {
+	s := newFixture(t)
 	s.pool("blue", "172.19.7.0/24", "172.19.7.10", "172.19.7.20")
 	c := s.cluster("blue")
 	c.start()
@@ -305,18 +305,18 @@ func TestServiceThatWantsNoLoadBalancerAnyMoreGivesItsAddressBack(t *testing.T) 
 		}
 	}
 	c.service("web", local)
-	c.reached("web", "172.19.7.10")
+	c.waitForAddress("web", "172.19.7.10")
 	web, err := c.current("web")()
 	c.Expect(err).NotTo(HaveOccurred())
 	c.Expect(web.Spec.ExternalTrafficPolicy).To(Equal(corev1.ServiceExternalTrafficPolicyLocal))
 	c.Expect(web.Spec.HealthCheckNodePort).NotTo(BeZero())
 	c.Expect(web.Spec.Ports).To(HaveLen(3))
 	asked := web.Spec.HealthCheckNodePort
-	c.change("web", annotated("example.com/note", "changed"))
+	c.update("web", annotated("example.com/note", "changed"))
 	c.Consistently(c.current("web"), "500ms").Should(HaveField("Spec.HealthCheckNodePort", asked))
 	other := c.service("other", func(service *corev1.Service) { service.Spec.LoadBalancerClass = ptr.To("example.com/other") })
 
-	c.change("web", func(service *corev1.Service) {
+	c.update("web", func(service *corev1.Service) {
 		service.Spec.Type, service.Spec.ExternalTrafficPolicy = corev1.ServiceTypeClusterIP, ""
 	})
 	c.Eventually(func() int { return len(s.balancers("blue")) }).Should(BeZero())
@@ -324,29 +324,29 @@ func TestServiceThatWantsNoLoadBalancerAnyMoreGivesItsAddressBack(t *testing.T) 
 		HaveField("Annotations", Not(HaveKey(vipAnnotation))), HaveField("Spec.LoadBalancerIP", ""), HaveField("Status.LoadBalancer.Ingress", BeEmpty()),
 		HaveField("Finalizers", BeEmpty()),
 	))
-	c.change("web", func(service *corev1.Service) { service.Spec.Type = corev1.ServiceTypeLoadBalancer })
-	c.reached("web", "172.19.7.10")
+	c.update("web", func(service *corev1.Service) { service.Spec.Type = corev1.ServiceTypeLoadBalancer })
+	c.waitForAddress("web", "172.19.7.10")
 	c.Expect(c.current(other.Name)()).To(HaveField("Annotations", Not(HaveKey(vipAnnotation))), "another class is another's business")
 }
 
 func TestDualStackServiceHasAnAddressOfEachFamily(t *testing.T) {
-	s := newSite(t)
+	s := newFixture(t)
 	s.pool("blue", "172.19.8.0/24", "172.19.8.10", "172.19.8.20")
 	six := simulator.Pool(s.namespace+"-six", "fd00:19:8::/120", "fd00:19:8::10", "fd00:19:8::20")
 	s.Expect(s.client.Create(t.Context(), &six)).To(Succeed())
 	c := s.cluster("blue")
 	c.start("--ipv6-pool=" + six.Name)
 	c.service("web", both(corev1.IPFamilyPolicyRequireDualStack))
-	c.reached("web", "172.19.8.10", "fd00:19:8::10")
+	c.waitForAddress("web", "172.19.8.10", "fd00:19:8::10")
 	c.Expect(c.current("web")()).To(HaveField("Spec.LoadBalancerIP", "172.19.8.10"))
 	c.Eventually(func() []lbv1.LoadBalancer { return s.balancers("blue") }).Should(ConsistOf(
 		HaveField("Status.Address", "172.19.8.10"), HaveField("Status.Address", "fd00:19:8::10")))
 
-	c.change("web", func(service *corev1.Service) {
+	c.update("web", func(service *corev1.Service) {
 		service.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicySingleStack)
 		service.Spec.IPFamilies, service.Spec.ClusterIPs = service.Spec.IPFamilies[:1], service.Spec.ClusterIPs[:1]
 	})
-	c.reached("web", "172.19.8.10")
+	c.waitForAddress("web", "172.19.8.10")
 	c.Eventually(func() int { return len(s.balancers("blue")) }).Should(Equal(1))
 }
 
@@ -357,30 +357,30 @@ func both(policy corev1.IPFamilyPolicy) func(*corev1.Service) {
 	}
 }
 
-func TestServiceOfBothFamiliesSaysWhichAddressThereIsNoPoolFor(t *testing.T) {
-	s := newSite(t)
+func TestDualStackServiceReportsFamilyWithoutPool(t *testing.T) {
+	s := newFixture(t)
 	s.pool("blue", "172.19.10.0/24", "172.19.10.10", "172.19.10.20")
 	c := s.cluster("blue")
 	c.start()
 	c.service("web", both(corev1.IPFamilyPolicyPreferDualStack))
-	c.reached("web", "172.19.10.10")
+	c.waitForAddress("web", "172.19.10.10")
 	c.service("strict", both(corev1.IPFamilyPolicyRequireDualStack))
-	c.reached("strict", "172.19.10.11")
-	c.told("strict", "has no IPv6 address: set a pool for that family with the cloud provider's flag --ipv6-pool")
+	c.waitForAddress("strict", "172.19.10.11")
+	c.waitForEvent("strict", "has no IPv6 address: set a pool for that family with the cloud provider's flag --ipv6-pool")
 	c.Expect(c.warnings("web")).To(BeEmpty(), "one is enough for it")
 }
 
-func TestServiceThatPrefersBothFamiliesGoesOnWithOneAndOneThatRequiresThemWaits(t *testing.T) {
-	s := newSite(t)
+func TestServiceWithoutAddressOfSecondFamily(t *testing.T) {
+	s := newFixture(t)
 	s.pool("blue", "172.19.13.0/24", "172.19.13.10", "172.19.13.20")
 	c := s.cluster("blue")
 	c.start("--ipv6-pool=" + s.namespace + "-typo")
 	c.service("web", both(corev1.IPFamilyPolicyPreferDualStack))
-	c.reached("web", "172.19.13.10")
-	c.told("web", "has no IPv6 address, which it prefers but does not require: LoadBalancer "+s.namespace)
+	c.waitForAddress("web", "172.19.13.10")
+	c.waitForEvent("web", "has no IPv6 address, which it prefers but does not require: LoadBalancer "+s.namespace)
 	c.Expect(c.warnings("web")).To(ConsistOf(HavePrefix("AddressMissing: ")))
 	c.service("strict", both(corev1.IPFamilyPolicyRequireDualStack))
-	c.told("strict", "-typo")
+	c.waitForEvent("strict", "-typo")
 	c.Expect(c.current("strict")()).To(And(HaveField("Annotations", Not(HaveKey(vipAnnotation))), HaveField("Spec.LoadBalancerIP", "")))
 
 	// After the flag is corrected, both get their missing address.
@@ -394,28 +394,28 @@ func TestServiceThatPrefersBothFamiliesGoesOnWithOneAndOneThatRequiresThemWaits(
 	}
 }
 
-func TestServiceIsToldWhichOfItsWishesHaveNoEffect(t *testing.T) {
-	s := newSite(t)
+func TestServiceReportsIgnoredSettings(t *testing.T) {
+	s := newFixture(t)
 	s.pool("blue", "172.19.14.0/24", "172.19.14.10", "172.19.14.20")
 	c := s.cluster("blue")
 	c.start()
 	c.service("web", annotated(namespaceAnnotation, "elsewhere"))
-	c.reached("web", "172.19.14.10")
-	c.told("web", `annotation cloudprovider.harvesterhci.io/namespace is "elsewhere"`)
+	c.waitForAddress("web", "172.19.14.10")
+	c.waitForEvent("web", `annotation cloudprovider.harvesterhci.io/namespace is "elsewhere"`)
 	c.service("own", func(service *corev1.Service) { service.Spec.LoadBalancerIP = "192.0.2.7" })
-	c.reached("own", "172.19.14.11")
-	c.told("own", "asked for address 192.0.2.7")
+	c.waitForAddress("own", "172.19.14.11")
+	c.waitForEvent("own", "asked for address 192.0.2.7")
 	c.service("annotated", annotated(vipAnnotation, "192.0.2.8", namespaceAnnotation, s.namespace))
-	c.reached("annotated", "172.19.14.12")
-	c.told("annotated", "asked for address 192.0.2.8")
+	c.waitForAddress("annotated", "172.19.14.12")
+	c.waitForEvent("annotated", "asked for address 192.0.2.8")
 	c.Expect(c.warnings("annotated")).NotTo(ContainElement(HavePrefix("AnnotationIgnored")), "it names the namespace that it is in")
 
-	c.change("web", annotated(projectAnnotation, "c-1:p-2"))
-	c.told("web", `annotation cloudprovider.harvesterhci.io/project is "c-1:p-2"`)
+	c.update("web", annotated(projectAnnotation, "c-1:p-2"))
+	c.waitForEvent("web", `annotation cloudprovider.harvesterhci.io/project is "c-1:p-2"`)
 }
 
-func TestServicesHaveOneAddressEachThoughHarvesterDisobeys(t *testing.T) {
-	s := newSite(t)
+func TestServicesHaveOneAddressDespiteWrongAllocations(t *testing.T) {
+	s := newFixture(t)
 	s.pool("blue", "172.19.9.0/24", "172.19.9.10", "172.19.9.40")
 	n := s.count()
 	c := s.cluster("blue")
@@ -453,7 +453,7 @@ func TestServicesHaveOneAddressEachThoughHarvesterDisobeys(t *testing.T) {
 	}
 	over()
 	for _, name := range services {
-		c.gone(name)
+		c.waitForDeletion(name)
 	}
 	s.Eventually(func() int { return len(s.balancers("blue")) }).Should(BeZero())
 }

@@ -37,8 +37,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-// patience is generous, for a busy machine.
-const patience = 2 * time.Minute
+// timeout is generous, for a busy machine.
+const timeout = 2 * time.Minute
 
 // asProgram makes the test binary run as the cloud provider. Tests run it as a separate process, because a process can have only one and
 // can be killed.
@@ -62,20 +62,20 @@ func TestMain(m *testing.M) {
 	simulator.Main(withGuests{m}, &sim)
 }
 
-// site is a namespace of the Harvester cluster.
-type site struct {
+// fixture is a namespace of the Harvester cluster.
+type fixture struct {
 	*WithT
 	t         *testing.T
 	client    client.WithWatch
 	namespace string
 }
 
-func newSite(t *testing.T) *site {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyTimeout(timeout)
 	g.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	s := &site{WithT: g, t: t, client: sim.Client()}
+	s := &fixture{WithT: g, t: t, client: sim.Client()}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "guests-"}}
 	g.Expect(s.client.Create(t.Context(), namespace)).To(Succeed())
 	s.namespace = namespace.Name
@@ -83,7 +83,7 @@ func newSite(t *testing.T) *site {
 }
 
 // pool creates an IPPool for a guest cluster.
-func (s *site) pool(cluster, subnet, first, last string) {
+func (s *fixture) pool(cluster, subnet, first, last string) {
 	s.t.Helper()
 	pool := simulator.Pool(s.namespace+"-"+cluster, subnet, first, last)
 	pool.Spec.Selector.Scope = []lbv1.Tuple{{Namespace: s.namespace, GuestCluster: cluster}}
@@ -91,7 +91,7 @@ func (s *site) pool(cluster, subnet, first, last string) {
 }
 
 // vm creates a virtual machine, and returns its instance once it runs and has an address.
-func (s *site) vm(name string, change ...func(*kubevirtv1.VirtualMachine)) *kubevirtv1.VirtualMachineInstance {
+func (s *fixture) vm(name string, change ...func(*kubevirtv1.VirtualMachine)) *kubevirtv1.VirtualMachineInstance {
 	s.t.Helper()
 	vm := s.create(name, change...)
 	vmi := &kubevirtv1.VirtualMachineInstance{}
@@ -103,7 +103,7 @@ func (s *site) vm(name string, change ...func(*kubevirtv1.VirtualMachine)) *kube
 }
 
 // create creates a virtual machine.
-func (s *site) create(name string, change ...func(*kubevirtv1.VirtualMachine)) *kubevirtv1.VirtualMachine {
+func (s *fixture) create(name string, change ...func(*kubevirtv1.VirtualMachine)) *kubevirtv1.VirtualMachine {
 	s.t.Helper()
 	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
 	vm.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyAlways)
@@ -124,7 +124,7 @@ func (s *site) create(name string, change ...func(*kubevirtv1.VirtualMachine)) *
 }
 
 // zone returns the zone of a virtual machine's host.
-func (s *site) zone(vm string) string {
+func (s *fixture) zone(vm string) string {
 	s.t.Helper()
 	vmi, host := &kubevirtv1.VirtualMachineInstance{}, &corev1.Node{}
 	s.Expect(s.client.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: vm}, vmi)).To(Succeed())
@@ -133,7 +133,7 @@ func (s *site) zone(vm string) string {
 }
 
 // balancers returns the load balancers of a guest cluster.
-func (s *site) balancers(cluster string) []lbv1.LoadBalancer {
+func (s *fixture) balancers(cluster string) []lbv1.LoadBalancer {
 	s.t.Helper()
 	list := &lbv1.LoadBalancerList{}
 	s.Expect(s.client.List(s.t.Context(), list, client.InNamespace(s.namespace),
@@ -143,7 +143,7 @@ func (s *site) balancers(cluster string) []lbv1.LoadBalancer {
 
 // cluster is a guest cluster: an API server and, while it runs, a cloud provider.
 type cluster struct {
-	*site
+	*fixture
 	name       string
 	client     client.WithWatch
 	admin      *rest.Config
@@ -153,10 +153,10 @@ type cluster struct {
 	provider   *provider
 }
 
-func (s *site) cluster(name string) *cluster {
+func (s *fixture) cluster(name string) *cluster {
 	s.t.Helper()
 	env := guests.take(s.t)
-	c := &cluster{site: s, name: name, admin: env.Config}
+	c := &cluster{fixture: s, name: name, admin: env.Config}
 	var err error
 	c.client, err = client.NewWithWatch(env.Config, client.Options{Scheme: clientgoscheme.Scheme})
 	s.Expect(err).NotTo(HaveOccurred())

@@ -80,7 +80,7 @@ func (v *view) connect() error {
 		return fmt.Errorf("connecting to Harvester: %w", err)
 	}
 	options := cache.Options{Scheme: scheme, Mapper: harvester.Mapper(), DefaultTransform: cache.TransformStripManagedFields()}
-	options.DefaultWatchErrorHandler = v.hidden
+	options.DefaultWatchErrorHandler = v.watchFailed
 	if v.hosts, err = cache.New(v.config, options); err != nil {
 		return fmt.Errorf("connecting to Harvester: %w", err)
 	}
@@ -120,8 +120,8 @@ func (v *view) start(ctx context.Context) error {
 	return nil
 }
 
-// hidden is called when the informer of hosts is not up to date.
-func (v *view) hidden(ctx context.Context, r *toolscache.Reflector, err error) {
+// watchFailed is called when the informer of hosts is not up to date.
+func (v *view) watchFailed(ctx context.Context, r *toolscache.Reflector, err error) {
 	if !apierrors.IsForbidden(err) {
 		toolscache.DefaultWatchErrorHandler(ctx, r, err)
 		return
@@ -222,8 +222,8 @@ func (v *view) Balancers(ctx context.Context, labels client.MatchingLabels) ([]l
 	return list.Items, err
 }
 
-// changes returns the informer of a kind.
-func (v *view) changes(kind client.Object) cache.Informer {
+// informer returns the informer of a kind.
+func (v *view) informer(kind client.Object) cache.Informer {
 	return v.informers[fmt.Sprintf("%T", kind)]
 }
 

@@ -39,7 +39,7 @@ func (o AddressOptions) Of(node *corev1.Node, vmi *kubevirtv1.VirtualMachineInst
 	reported := slices.DeleteFunc(o.reported(vmi), func(a netip.Addr) bool { return balanced(a.String()) })
 	if len(reported) == 0 {
 		switch {
-		case hasInternal(node) && waits(node):
+		case hasInternal(node) && needsInitialization(node):
 			return slices.Clone(node.Status.Addresses), nil
 		case hasInternal(node):
 			return nil, nil

@@ -63,15 +63,15 @@ func (i *Instances) find(ctx context.Context, node *corev1.Node) (*kubevirtv1.Vi
 	if err != nil || vm != nil {
 		return vm, err
 	}
-	name, err := i.called(ctx, node.Name)
+	name, err := i.findByHostname(ctx, node.Name)
 	if err != nil || name == "" {
 		return nil, err
 	}
 	return i.harvester.VM(ctx, name)
 }
 
-// called returns the name of the virtual machine whose guest has this hostname, or "".
-func (i *Instances) called(ctx context.Context, hostname string) (string, error) {
+// findByHostname returns the name of the virtual machine whose guest has this hostname, or "".
+func (i *Instances) findByHostname(ctx context.Context, hostname string) (string, error) {
 	told, err := i.harvester.Instances(ctx, client.MatchingFields{HostnameField: hostname})
 	if err != nil {
 		return "", err
@@ -82,5 +82,5 @@ func (i *Instances) called(ctx context.Context, hostname string) (string, error)
 	if len(told) == 1 {
 		return told[0].Name, nil
 	}
-	return i.guests.called(ctx, hostname)
+	return i.guests.find(ctx, hostname)
 }

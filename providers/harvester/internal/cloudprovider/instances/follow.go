@@ -69,7 +69,7 @@ func (i *Instances) Follow(ctx context.Context, guest kubernetes.Interface, node
 		return err
 	}
 	if _, err := nodes.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(o any) { f.nodeChanged(nil, o) }, UpdateFunc: f.nodeChanged, DeleteFunc: f.nodeGone,
+		AddFunc: func(o any) { f.nodeChanged(nil, o) }, UpdateFunc: f.nodeChanged, DeleteFunc: f.nodeDeleted,
 	}); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (i *Instances) Follow(ctx context.Context, guest kubernetes.Interface, node
 		<-ctx.Done()
 		f.queue.ShutDown()
 	}()
-	for f.next(ctx) {
+	for f.processNext(ctx) {
 	}
 	return nil
 }
@@ -91,13 +91,13 @@ func (i *Instances) Follow(ctx context.Context, guest kubernetes.Interface, node
 func (f *follower) nodeChanged(was, is any) {
 	node, ok := is.(*corev1.Node)
 	former, _ := was.(*corev1.Node)
-	if ok && (former == nil || waits(former) && !waits(node)) {
+	if ok && (former == nil || needsInitialization(former) && !needsInitialization(node)) {
 		f.queue.Add(node.Name)
 	}
 }
 
-// nodeGone drops the record that the virtual machine of the Node was found.
-func (f *follower) nodeGone(o any) {
+// nodeDeleted drops the record that the virtual machine of the Node was found.
+func (f *follower) nodeDeleted(o any) {
 	if name, err := toolscache.DeletionHandlingMetaNamespaceKeyFunc(o); err == nil {
 		f.seen.Delete(name)
 	}
@@ -107,7 +107,7 @@ func (f *follower) nodeGone(o any) {
 func (f *follower) hostChanged(was, is any) {
 	host, ok := is.(*corev1.Node)
 	former, _ := was.(*corev1.Node)
-	if !ok || former != nil && placeIn(former.Labels) == placeIn(host.Labels) {
+	if !ok || former != nil && locationIn(former.Labels) == locationIn(host.Labels) {
 		return
 	}
 	nodes, err := f.nodes.List(labels.Everything())
@@ -123,7 +123,7 @@ func (f *follower) hostChanged(was, is any) {
 func (f *follower) instanceChanged(was, is any) {
 	vmi, ok := is.(*kubevirtv1.VirtualMachineInstance)
 	former, _ := was.(*kubevirtv1.VirtualMachineInstance)
-	if !ok || former != nil && former.Status.NodeName == vmi.Status.NodeName && placeIn(former.Annotations) == placeIn(vmi.Annotations) &&
+	if !ok || former != nil && former.Status.NodeName == vmi.Status.NodeName && locationIn(former.Annotations) == locationIn(vmi.Annotations) &&
 		slices.EqualFunc(former.Status.Interfaces, vmi.Status.Interfaces, func(a, b kubevirtv1.VirtualMachineInstanceNetworkInterface) bool {
 			return a.IP == b.IP && slices.Equal(a.IPs, b.IPs)
 		}) {
@@ -144,21 +144,21 @@ func (f *follower) nodesOf(vmi *kubevirtv1.VirtualMachineInstance) []string {
 	var list []string
 	for _, node := range nodes {
 		uid := uidOf(node)
-		if owner != nil && uid == owner.UID || uid == "" && (slices.Contains(Hostname(vmi), node.Name) || node.Name == vmi.Name || f.guests.has(vmi.UID, node.Name)) {
+		if owner != nil && uid == owner.UID || uid == "" && (slices.Contains(Hostname(vmi), node.Name) || node.Name == vmi.Name || f.guests.matches(vmi.UID, node.Name)) {
 			list = append(list, node.Name)
 		}
 	}
 	return list
 }
 
-// next returns false when the queue is shut down.
-func (f *follower) next(ctx context.Context) bool {
+// processNext returns false when the queue is shut down.
+func (f *follower) processNext(ctx context.Context) bool {
 	name, ended := f.queue.Get()
 	if ended {
 		return false
 	}
 	defer f.queue.Done(name)
-	if err := f.follow(ctx, name); err != nil {
+	if err := f.reconcile(ctx, name); err != nil {
 		if !apierrors.IsConflict(err) && !errors.Is(err, patch.ErrBehind) {
 			klog.FromContext(ctx).Info("Updating a Node failed", "node", name, "reason", err.Error())
 		}
@@ -169,7 +169,7 @@ func (f *follower) next(ctx context.Context) bool {
 	return true
 }
 
-func (f *follower) follow(ctx context.Context, name string) error {
+func (f *follower) reconcile(ctx context.Context, name string) error {
 	node, err := f.nodes.Get(name)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -185,12 +185,12 @@ func (f *follower) follow(ctx context.Context, name string) error {
 	if err != nil || vmi == nil {
 		return err
 	}
-	place, err := f.place(ctx, vmi)
+	place, err := f.locate(ctx, vmi)
 	if err != nil {
 		return err
 	}
 	change := changeOf(node, vm, place)
-	if waits(node) {
+	if needsInitialization(node) {
 		// The framework processes the Node when it changes.
 		if _, err := f.addresses.Of(node, vmi, f.balanced); err != nil {
 			return nil //nolint:nilerr // a change of the instance goes on
@@ -202,8 +202,8 @@ func (f *follower) follow(ctx context.Context, name string) error {
 	return f.write(ctx, node, change)
 }
 
-// waits reports whether the framework must still initialize the Node.
-func waits(node *corev1.Node) bool {
+// needsInitialization reports whether the framework must still initialize the Node.
+func needsInitialization(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider })
 }
 
@@ -215,7 +215,7 @@ type change struct {
 // changeOf returns the update of a Node for its virtual machine and its zone and region. It keeps values that Harvester does not report,
 // and removes values that it set earlier and that no longer hold. The framework gives precedence to the beta labels, so they are set,
 // too.
-func changeOf(node *corev1.Node, vm *kubevirtv1.VirtualMachine, at place) change {
+func changeOf(node *corev1.Node, vm *kubevirtv1.VirtualMachine, at location) change {
 	c := change{Labels: map[string]*string{}, Annotations: map[string]*string{}}
 	for _, part := range []struct {
 		value, noted string

@@ -67,7 +67,7 @@ func FuzzHostnames(f *testing.F) {
 			instances: []kubevirtv1.VirtualMachineInstance{instance("vm-1"), instance("vm-2")},
 			hostnames: map[string]string{"vm-1": first, "vm-2": second},
 		}
-		found, err := newHostnames(h).called(t.Context(), name)
+		found, err := newHostnames(h).find(t.Context(), name)
 		switch {
 		case err != nil:
 			if first != name || second != name {

@@ -20,24 +20,24 @@ type hostnames struct {
 	harvester Harvester
 
 	mu    sync.Mutex
-	known map[types.UID]string
+	byUID map[types.UID]string
 }
 
 func newHostnames(h Harvester) *hostnames {
-	return &hostnames{harvester: h, known: map[types.UID]string{}}
+	return &hostnames{harvester: h, byUID: map[types.UID]string{}}
 }
 
-// called returns the name of the virtual machine whose guest agent reports this hostname, or "".
-func (h *hostnames) called(ctx context.Context, hostname string) (string, error) {
+// find returns the name of the virtual machine whose guest agent reports this hostname, or "".
+func (h *hostnames) find(ctx context.Context, hostname string) (string, error) {
 	all, err := h.harvester.Instances(ctx, nil)
 	if err != nil {
 		return "", err
 	}
-	h.keep(all)
+	h.prune(all)
 	found := ""
 	for n := range all {
 		vmi := &all[n]
-		said, err := h.of(ctx, vmi)
+		said, err := h.hostnameOf(ctx, vmi)
 		switch {
 		case err != nil:
 			return "", err
@@ -51,21 +51,21 @@ func (h *hostnames) called(ctx context.Context, hostname string) (string, error)
 	return found, nil
 }
 
-// keep drops guests that no longer run: a restarted one has another UID.
-func (h *hostnames) keep(running []kubevirtv1.VirtualMachineInstance) {
+// prune drops guests that no longer run: a restarted one has another UID.
+func (h *hostnames) prune(running []kubevirtv1.VirtualMachineInstance) {
 	there := map[types.UID]bool{}
 	for i := range running {
 		there[running[i].UID] = true
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	maps.DeleteFunc(h.known, func(vmi types.UID, _ string) bool { return !there[vmi] })
+	maps.DeleteFunc(h.byUID, func(vmi types.UID, _ string) bool { return !there[vmi] })
 }
 
-// of returns the hostname of a guest, or "" if it reports none or the account may not query it.
-func (h *hostnames) of(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) (string, error) {
+// hostnameOf returns the hostname of a guest, or "" if it reports none or the account may not query it.
+func (h *hostnames) hostnameOf(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) (string, error) {
 	h.mu.Lock()
-	said, known := h.known[vmi.UID]
+	said, known := h.byUID[vmi.UID]
 	h.mu.Unlock()
 	if known || !connected(vmi) {
 		return said, nil
@@ -79,7 +79,7 @@ func (h *hostnames) of(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstan
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.known[vmi.UID] = said
+	h.byUID[vmi.UID] = said
 	return said, nil
 }
 
@@ -93,9 +93,9 @@ func connected(vmi *kubevirtv1.VirtualMachineInstance) bool {
 	return false
 }
 
-// has reports whether the guest is known to have reported this hostname.
-func (h *hostnames) has(vmi types.UID, hostname string) bool {
+// matches reports whether the guest is known to have reported this hostname.
+func (h *hostnames) matches(vmi types.UID, hostname string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.known[vmi] == hostname
+	return h.byUID[vmi] == hostname
 }

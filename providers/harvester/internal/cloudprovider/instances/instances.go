@@ -28,9 +28,9 @@ type Harvester interface {
 	Host(ctx context.Context, name string) (*corev1.Node, error)
 	// Hostname returns the hostname that the guest agent reports.
 	Hostname(ctx context.Context, vmi string) (string, error)
-	// Gone reports whether no virtual machine with that name or that UID exists, according to Harvester's API server. Either may be
+	// IsDeleted reports whether no virtual machine with that name or that UID exists, according to Harvester's API server. Either may be
 	// empty.
-	Gone(ctx context.Context, name string, uid types.UID) (bool, error)
+	IsDeleted(ctx context.Context, name string, uid types.UID) (bool, error)
 }
 
 // Instances implements cloudprovider.InstancesV2 for the Nodes of a guest cluster.
@@ -68,14 +68,14 @@ func (i *Instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool
 	if uidOf(node) != "" {
 		name = ""
 	}
-	gone, err := i.harvester.Gone(ctx, name, uidOf(node))
+	gone, err := i.harvester.IsDeleted(ctx, name, uidOf(node))
 	if err != nil || !gone {
 		return !gone, err
 	}
 	if _, seen := i.seen.Load(node.Name); seen {
 		return false, nil
 	}
-	if known, err := i.knowsOthers(ctx, node); err != nil {
+	if known, err := i.findsOther(ctx, node); err != nil {
 		return false, err
 	} else if !known {
 		return false, fmt.Errorf("the namespace of the kubeconfig for Harvester contains no virtual machine of any Node of this cluster, "+
@@ -84,8 +84,8 @@ func (i *Instances) InstanceExists(ctx context.Context, node *corev1.Node) (bool
 	return false, nil
 }
 
-// knowsOthers reports whether the virtual machine of any other Node is found.
-func (i *Instances) knowsOthers(ctx context.Context, but *corev1.Node) (bool, error) {
+// findsOther reports whether the virtual machine of any other Node is found.
+func (i *Instances) findsOther(ctx context.Context, but *corev1.Node) (bool, error) {
 	all, err := i.nodes.List(labels.Everything())
 	if err != nil {
 		return false, err
@@ -135,7 +135,7 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *corev1.Node) (*c
 	if vmi == nil {
 		return nil, fmt.Errorf("virtual machine %s of Node %s is not running", vm.Name, node.Name)
 	}
-	place, err := i.place(ctx, vmi)
+	place, err := i.locate(ctx, vmi)
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func (h *harvesterOf) Hostname(_ context.Context, vmi string) (string, error) {
 	return h.hostnames[vmi], h.down
 }
 
-func (h *harvesterOf) Gone(_ context.Context, name string, uid types.UID) (bool, error) {
+func (h *harvesterOf) IsDeleted(_ context.Context, name string, uid types.UID) (bool, error) {
 	return !slices.Contains(h.live, uid) && !slices.Contains(h.live, types.UID(name)), h.down
 }
 
@@ -130,7 +130,7 @@ func of(h *harvesterOf, nodes ...*corev1.Node) *Instances {
 	return New(h, corelisters.NewNodeLister(known), AddressOptions{}, func(string) bool { return false })
 }
 
-func TestVirtualMachineOfANodeIsFoundByIDThenByNameThenByHostname(t *testing.T) {
+func TestFindVirtualMachineOfNode(t *testing.T) {
 	renamed := instance("vm-3")
 	renamed.Spec.Hostname = "told"
 	h := &harvesterOf{
@@ -164,7 +164,7 @@ func TestVirtualMachineOfANodeIsFoundByIDThenByNameThenByHostname(t *testing.T) 
 	}
 }
 
-func TestGuestsOfOneHostnameAreNobody(t *testing.T) {
+func TestDuplicateHostnamesAreRejected(t *testing.T) {
 	g := NewWithT(t)
 	h := &harvesterOf{
 		vms:       []kubevirtv1.VirtualMachine{vm("vm-1"), vm("vm-2")},
@@ -178,7 +178,7 @@ func TestGuestsOfOneHostnameAreNobody(t *testing.T) {
 	g.Expect(h.asked).To(Equal(2), "each guest is asked once")
 }
 
-func TestOnlyAVirtualMachineThatIsSurelyGoneDoesNotExist(t *testing.T) {
+func TestInstanceExists(t *testing.T) {
 	this, other := node("node-1", "harvester://node-1-uid"), node("node-2", "harvester://node-2-uid")
 	for name, c := range map[string]struct {
 		harvester *harvesterOf
@@ -222,7 +222,7 @@ func renewed() kubevirtv1.VirtualMachine {
 	return v
 }
 
-func TestOnlyAVirtualMachineThatIsOffIsShutDown(t *testing.T) {
+func TestInstanceShutdown(t *testing.T) {
 	in := func(phase kubevirtv1.VirtualMachineInstancePhase) []kubevirtv1.VirtualMachineInstance {
 		i := instance("node-1")
 		i.Status.Phase = phase
@@ -254,7 +254,7 @@ func TestOnlyAVirtualMachineThatIsOffIsShutDown(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("instance not found")))
 }
 
-func TestPlaceIsThatOfTheHostElseWhatHarvesterHasNoted(t *testing.T) {
+func TestLocationComesFromHostOrAnnotations(t *testing.T) {
 	zone := func(name string) map[string]string {
 		return map[string]string{corev1.LabelTopologyZone: name, corev1.LabelTopologyRegion: "south"}
 	}
@@ -262,29 +262,29 @@ func TestPlaceIsThatOfTheHostElseWhatHarvesterHasNoted(t *testing.T) {
 		harvester *harvesterOf
 		noted     map[string]string
 		host      string
-		want      place
+		want      location
 	}{
-		"host":                          {&harvesterOf{hosts: map[string]map[string]string{"h": zone("a")}}, zone("old"), "h", place{"a", "south", true}},
-		"host without labels":           {&harvesterOf{hosts: map[string]map[string]string{"h": {}}}, zone("noted"), "h", place{"noted", "south", true}},
-		"host with a region alone":      {&harvesterOf{hosts: map[string]map[string]string{"h": {corev1.LabelTopologyRegion: "west"}}}, zone("noted"), "h", place{"", "west", true}},
-		"hosts that may not be seen":    {&harvesterOf{denied: true}, zone("noted"), "h", place{"noted", "south", false}},
-		"host that is gone":             {&harvesterOf{}, zone("noted"), "h", place{"noted", "south", false}},
-		"no host yet":                   {&harvesterOf{}, nil, "", place{}},
-		"neither host's nor its labels": {&harvesterOf{denied: true}, nil, "h", place{}},
+		"host":                          {&harvesterOf{hosts: map[string]map[string]string{"h": zone("a")}}, zone("old"), "h", location{"a", "south", true}},
+		"host without labels":           {&harvesterOf{hosts: map[string]map[string]string{"h": {}}}, zone("noted"), "h", location{"noted", "south", true}},
+		"host with a region alone":      {&harvesterOf{hosts: map[string]map[string]string{"h": {corev1.LabelTopologyRegion: "west"}}}, zone("noted"), "h", location{"", "west", true}},
+		"hosts that may not be seen":    {&harvesterOf{denied: true}, zone("noted"), "h", location{"noted", "south", false}},
+		"host that is gone":             {&harvesterOf{}, zone("noted"), "h", location{"noted", "south", false}},
+		"no host yet":                   {&harvesterOf{}, nil, "", location{}},
+		"neither host's nor its labels": {&harvesterOf{denied: true}, nil, "h", location{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := instance("node-1")
 			i.Annotations, i.Status.NodeName = c.noted, c.host
-			NewWithT(t).Expect(of(c.harvester).place(t.Context(), &i)).To(Equal(c.want))
+			NewWithT(t).Expect(of(c.harvester).locate(t.Context(), &i)).To(Equal(c.want))
 		})
 	}
 	i := instance("node-1")
 	i.Status.NodeName = "h"
-	_, err := of(&harvesterOf{down: errors.New("down")}).place(t.Context(), &i)
+	_, err := of(&harvesterOf{down: errors.New("down")}).locate(t.Context(), &i)
 	NewWithT(t).Expect(err).To(MatchError("down"), "a zone is not taken away because nobody answers")
 }
 
-func TestNodeHasTheAddressesThatItsOptionsSay(t *testing.T) {
+func TestNodeAddressesFollowOptions(t *testing.T) {
 	prefixes := func(list ...string) []netip.Prefix {
 		var all []netip.Prefix
 		for _, text := range list {
@@ -340,7 +340,7 @@ func TestNodeHasTheAddressesThatItsOptionsSay(t *testing.T) {
 	}
 }
 
-func TestNodeWithoutAnyAddressWaitsForOneAndOneThatHasSomeKeepsThem(t *testing.T) {
+func TestNodeWithoutReportedAddresses(t *testing.T) {
 	g := NewWithT(t)
 	none := func(string) bool { return false }
 	n, i := node("node-1", ""), instance("node-1")
@@ -350,7 +350,7 @@ func TestNodeWithoutAnyAddressWaitsForOneAndOneThatHasSomeKeepsThem(t *testing.T
 	g.Expect(AddressOptions{}.Of(n, &i, none)).To(BeEmpty())
 }
 
-func TestNodeThatKubeletHasToldItsAddressIsInitializedWithItWhileItsGuestTellsNone(t *testing.T) {
+func TestNodeIsInitializedWithAddressOfKubelet(t *testing.T) {
 	g := NewWithT(t)
 	n, silent, podsOnly := node("node-1", ""), instance("node-1"), instance("node-1", "10.1.0.1")
 	podsOnly.Spec.Networks = []kubevirtv1.Network{{Name: "default", NetworkSource: kubevirtv1.NetworkSource{Pod: &kubevirtv1.PodNetwork{}}}}
@@ -379,7 +379,7 @@ func TestInterfaceInANetworkIsTheSameOnAllNodes(t *testing.T) {
 	g.Expect(i.NIC(t.Context(), "default/vlan-2")).To(BeEmpty(), "no guest has said anything yet")
 }
 
-func TestInterfaceInANetworkIsThatOfNodesThatAnnounceAddresses(t *testing.T) {
+func TestInterfaceInNetworkUsesAnnouncingNodes(t *testing.T) {
 	g := NewWithT(t)
 	h := &harvesterOf{
 		vms:       []kubevirtv1.VirtualMachine{vm("control-1"), vm("control-2"), vm("worker")},
@@ -411,7 +411,7 @@ func TestInterfaceInANetworkIsThatOfNodesThatAnnounceAddresses(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("Node control-1 has no interface in network default/vlan-2")))
 }
 
-func TestNodeIsToldItsPlaceWithoutLosingWhatHarvesterDoesNotSay(t *testing.T) {
+func TestNodeLocationKeepsUnknownValues(t *testing.T) {
 	g := NewWithT(t)
 	machine := vm("node-1")
 	n := node("node-1", "")
@@ -420,16 +420,16 @@ func TestNodeIsToldItsPlaceWithoutLosingWhatHarvesterDoesNotSay(t *testing.T) {
 	}
 	n.Annotations = map[string]string{machineAnnotation: "team/node-1", zoneAnnotation: "a", regionAnnotation: "south"}
 	none := change{map[string]*string{}, map[string]*string{}}
-	g.Expect(changeOf(n, &machine, place{zone: "a", region: "south", certain: true})).To(Equal(none), "it knows")
-	g.Expect(changeOf(n, &machine, place{zone: "b"})).To(Equal(change{
+	g.Expect(changeOf(n, &machine, location{zone: "a", region: "south", certain: true})).To(Equal(none), "it knows")
+	g.Expect(changeOf(n, &machine, location{zone: "b"})).To(Equal(change{
 		map[string]*string{corev1.LabelTopologyZone: ptr.To("b"), corev1.LabelFailureDomainBetaZone: ptr.To("b")},
 		map[string]*string{zoneAnnotation: ptr.To("b")},
 	}))
 	delete(n.Annotations, machineAnnotation)
-	g.Expect(changeOf(n, &machine, place{}).Annotations).To(Equal(map[string]*string{machineAnnotation: ptr.To("team/node-1")}))
+	g.Expect(changeOf(n, &machine, location{}).Annotations).To(Equal(map[string]*string{machineAnnotation: ptr.To("team/node-1")}))
 }
 
-func TestNodeLosesTheZoneThatItsHostHasNoMoreUnlessSomebodyElseWroteIt(t *testing.T) {
+func TestNodeLosesZoneOfHostUnlessForeign(t *testing.T) {
 	machine := vm("node-1")
 	labels := func(zone string) map[string]string {
 		return map[string]string{corev1.LabelTopologyZone: zone, corev1.LabelFailureDomainBetaZone: zone, corev1.LabelTopologyRegion: "south"}
@@ -437,18 +437,18 @@ func TestNodeLosesTheZoneThatItsHostHasNoMoreUnlessSomebodyElseWroteIt(t *testin
 	told := map[string]string{machineAnnotation: "team/node-1", zoneAnnotation: "a", regionAnnotation: "south"}
 	for name, c := range map[string]struct {
 		labels, annotations map[string]string
-		at                  place
+		at                  location
 		want                change
 	}{
-		"of a host that says so": {labels("a"), told, place{region: "south", certain: true}, change{
+		"of a host that says so": {labels("a"), told, location{region: "south", certain: true}, change{
 			map[string]*string{corev1.LabelTopologyZone: nil, corev1.LabelFailureDomainBetaZone: nil, corev1.LabelFailureDomainBetaRegion: ptr.To("south")},
 			map[string]*string{zoneAnnotation: nil},
 		}},
-		"of a host that is not seen": {labels("a"), told, place{}, change{map[string]*string{}, map[string]*string{}}},
-		"written by others": {labels("other"), told, place{region: "south", certain: true}, change{
+		"of a host that is not seen": {labels("a"), told, location{}, change{map[string]*string{}, map[string]*string{}}},
+		"written by others": {labels("other"), told, location{region: "south", certain: true}, change{
 			map[string]*string{corev1.LabelFailureDomainBetaRegion: ptr.To("south")}, map[string]*string{zoneAnnotation: nil},
 		}},
-		"nobody knows by whom": {labels("a"), map[string]string{machineAnnotation: "team/node-1"}, place{certain: true}, change{map[string]*string{}, map[string]*string{}}},
+		"nobody knows by whom": {labels("a"), map[string]string{machineAnnotation: "team/node-1"}, location{certain: true}, change{map[string]*string{}, map[string]*string{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := node("node-1", "")

@@ -85,10 +85,10 @@ func (s *Services) ensureShared(ctx context.Context, service *corev1.Service, pr
 	if err != nil {
 		return err
 	}
-	if err := s.address(ctx, service, given{addresses: addresses, shares: primary.Namespace + "." + primary.Name, nic: nic}); err != nil {
+	if err := s.writeAddresses(ctx, service, given{addresses: addresses, shares: primary.Namespace + "." + primary.Name, nic: nic}); err != nil {
 		return err
 	}
-	return s.sweep(ctx, own, service, s.options.wants)
+	return s.deleteUnused(ctx, own, service, s.options.neededParts)
 }
 
 // given is what a Service receives.
@@ -111,8 +111,8 @@ func (s *Services) nic(ctx context.Context, service *corev1.Service) (string, er
 	return cmp.Or(nic, service.Annotations[givenNICAnnotation]), err
 }
 
-// address writes the addresses of a Service. An empty given removes them.
-func (s *Services) address(ctx context.Context, service *corev1.Service, g given) error {
+// writeAddresses writes the addresses of a Service. An empty given removes them.
+func (s *Services) writeAddresses(ctx context.Context, service *corev1.Service, g given) error {
 	change := changeOf(service, g)
 	if change == nil {
 		return nil
@@ -120,7 +120,7 @@ func (s *Services) address(ctx context.Context, service *corev1.Service, g given
 	if err := s.written.Write(ctx, patch.Typed[*corev1.Service](s.guest.CoreV1().Services(service.Namespace).Patch), service, change.of(service)); err != nil {
 		return fmt.Errorf("writing the address: %w", err)
 	}
-	if asked := replaces(service, g.addresses); asked != "" {
+	if asked := replacedAddress(service, g.addresses); asked != "" {
 		s.mu.Lock()
 		s.replaced[keyOf(service)] = asked
 		s.mu.Unlock()
@@ -128,9 +128,9 @@ func (s *Services) address(ctx context.Context, service *corev1.Service, g given
 	return nil
 }
 
-// replaces returns the address that another client has written to a Service and that the given addresses replace, or "". An address
+// replacedAddress returns the address that another client has written to a Service and that the given addresses replace, or "". An address
 // written by this controller is in both fields and in the status.
-func replaces(service *corev1.Service, addresses []string) string {
+func replacedAddress(service *corev1.Service, addresses []string) string {
 	field, annotated := service.Spec.LoadBalancerIP, split(service.Annotations[lbv1.AddressesAnnotation])
 	first := ""
 	if len(annotated) > 0 {

@@ -47,7 +47,7 @@ func ports(list ...corev1.ServicePort) func(*corev1.Service) {
 	return func(s *corev1.Service) { s.Spec.Ports = list }
 }
 
-func TestLoadBalancerNamesAreThoseInUse(t *testing.T) {
+func TestLoadBalancerName(t *testing.T) {
 	g := NewWithT(t)
 	for _, c := range []struct{ cluster, namespace, name, begins string }{
 		{"test", "default", "abcd", "test-default-abcd-"},
@@ -70,11 +70,11 @@ func TestLoadBalancerNamesAreThoseInUse(t *testing.T) {
 		To(Equal("test-default-abcd-7198d990"), "the checksum covers the UID and has eight digits")
 }
 
-func TestLoadBalancerHasTheLabelsAndAnnotationsThatPoolsAreChosenBy(t *testing.T) {
+func TestWantedLoadBalancer(t *testing.T) {
 	g := NewWithT(t)
 	o := Options{Cluster: "blue", Network: "default/mgmt"}
 	asks := service("web", annotated(networkAnnotation, "default/vlan-100", projectAnnotation, "c-1/p-2", namespaceAnnotation, "team"))
-	lb := o.wanted(asks, o.wants(asks)[0], nil, "owner")
+	lb := o.wanted(asks, o.neededParts(asks)[0], nil, "owner")
 	g.Expect(lb.Name).To(Equal(Name("blue", asks)))
 	g.Expect(lb.Spec).To(Equal(lbv1.LoadBalancerSpec{WorkloadType: lbv1.WorkloadCluster, IPAM: lbv1.IPAMPool}))
 	g.Expect(lb.Labels).To(Equal(map[string]string{
@@ -89,13 +89,13 @@ func TestLoadBalancerHasTheLabelsAndAnnotationsThatPoolsAreChosenBy(t *testing.T
 	}))
 
 	plain := service("web", annotated(ipamAnnotation, "dhcp"))
-	lb = o.wanted(plain, o.wants(plain)[0], nil, "owner")
+	lb = o.wanted(plain, o.neededParts(plain)[0], nil, "owner")
 	g.Expect(lb.Spec.IPAM).To(Equal(lbv1.IPAMDHCP))
 	g.Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.NetworkAnnotation, "default/mgmt"))
 	g.Expect(lb.Annotations).To(HaveKeyWithValue(askedAnnotation, ""))
 }
 
-func TestLoadBalancerThatExistsKeepsWhatDecidedOnItsAddress(t *testing.T) {
+func TestExistingLoadBalancerKeepsAddressSettings(t *testing.T) {
 	g := NewWithT(t)
 	o := Options{Cluster: "blue", Pools: map[corev1.IPFamily]string{corev1.IPv4Protocol: "other"}}
 	had := &lbv1.LoadBalancer{
@@ -106,19 +106,19 @@ func TestLoadBalancerThatExistsKeepsWhatDecidedOnItsAddress(t *testing.T) {
 	reached := service("web", func(s *corev1.Service) {
 		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "web"}, {IP: "fd00::1"}, {IP: "10.0.0.1"}}
 	})
-	lb := o.wanted(reached, o.wants(reached)[0], had, "owner")
+	lb := o.wanted(reached, o.neededParts(reached)[0], had, "owner")
 	g.Expect(lb.Spec).To(Equal(had.Spec))
 	g.Expect(lb.Annotations).To(And(HaveKeyWithValue(lbv1.NetworkAnnotation, "found/by-harvester"), HaveKeyWithValue("else", "kept")))
 	g.Expect(lb.Status.Address).To(Equal("10.0.0.1"))
-	g.Expect(unlike(had, lb)).To(BeTrue())
-	g.Expect(unlike(lb, o.wanted(reached, o.wants(reached)[0], lb, "owner"))).To(BeFalse(), "it needs no write")
+	g.Expect(needsUpdate(had, lb)).To(BeTrue())
+	g.Expect(needsUpdate(lb, o.wanted(reached, o.neededParts(reached)[0], lb, "owner"))).To(BeFalse(), "it needs no write")
 	had.Status.AllocatedAddress.IP = ""
-	g.Expect(o.wanted(reached, o.wants(reached)[0], had, "owner").Spec.IPPool).To(Equal("other"), "it has none yet")
+	g.Expect(o.wanted(reached, o.neededParts(reached)[0], had, "owner").Spec.IPPool).To(Equal("other"), "it has none yet")
 	o.Pools = nil
-	g.Expect(o.wanted(reached, o.wants(reached)[0], had, "owner").Spec.IPPool).To(Equal("first"), "nobody names another")
+	g.Expect(o.wanted(reached, o.neededParts(reached)[0], had, "owner").Spec.IPPool).To(Equal("first"), "nobody names another")
 }
 
-func TestDualStackServiceHasASecondAddressWhereThereIsAPoolForIt(t *testing.T) {
+func TestDualStackServiceUsesPoolOfSecondFamily(t *testing.T) {
 	both := func(s *corev1.Service) {
 		s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol, corev1.IPv4Protocol}
 	}
@@ -139,7 +139,7 @@ func TestDualStackServiceHasASecondAddressWhereThereIsAPoolForIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			o := Options{Cluster: "blue", Pools: c.pools}
-			got := o.wants(c.service)
+			got := o.neededParts(c.service)
 			g.Expect(got).To(HaveLen(len(c.want)))
 			for n := range got {
 				g.Expect(got[n].family).To(Equal(c.want[n].family))
@@ -155,7 +155,7 @@ func TestDualStackServiceHasASecondAddressWhereThereIsAPoolForIt(t *testing.T) {
 	}
 }
 
-func TestServiceThatAsksForSomethingElseThanItHasIsToldSo(t *testing.T) {
+func TestCheckRejectsChangesOfAddressSettings(t *testing.T) {
 	pool := lbv1.LoadBalancerSpec{IPAM: lbv1.IPAMPool}
 	noted := func(asked string) *lbv1.LoadBalancer {
 		return &lbv1.LoadBalancer{Spec: pool, ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{askedAnnotation: asked, lbv1.NetworkAnnotation: "found"}}}
@@ -188,11 +188,11 @@ func TestServiceThatAsksForSomethingElseThanItHasIsToldSo(t *testing.T) {
 	}
 }
 
-func TestLoadBalancerOfAnotherClusterIsNobodysBusiness(t *testing.T) {
+func TestForeignLoadBalancers(t *testing.T) {
 	g := NewWithT(t)
 	o := Options{Cluster: "blue"}
 	web := service("web")
-	own := o.wanted(web, o.wants(web)[0], nil, "this")
+	own := o.wanted(web, o.neededParts(web)[0], nil, "this")
 	g.Expect(o.foreign(web, own, "this")).To(Succeed())
 	g.Expect(o.foreign(web, own, "that")).To(MatchError(ContainSubstring("belongs to another cluster")))
 	unsaid := own.DeepCopy()
@@ -266,7 +266,7 @@ func TestPrimaryServiceIsNamedWithItsNamespace(t *testing.T) {
 	g.Expect(primaryOf(service("web"))).To(BeZero())
 }
 
-func TestAddressGoesIntoTheAnnotationAndTheField(t *testing.T) {
+func TestAddressIsWrittenToAnnotationAndField(t *testing.T) {
 	g := NewWithT(t)
 	said := func(service *corev1.Service, to given) string {
 		data, err := client.MergeFrom(service).Data(changeOf(service, to).of(service))
@@ -286,7 +286,7 @@ func TestAddressGoesIntoTheAnnotationAndTheField(t *testing.T) {
 	g.Expect(changeOf(service("web"), long).labels).To(BeEmpty(), "it fits no label")
 }
 
-func TestAnAddressThatSomebodyElseWroteIsToldWhenItIsReplaced(t *testing.T) {
+func TestReplacedAddressIsReported(t *testing.T) {
 	field := func(address string) func(*corev1.Service) {
 		return func(s *corev1.Service) { s.Spec.LoadBalancerIP = address }
 	}
@@ -313,12 +313,12 @@ func TestAnAddressThatSomebodyElseWroteIsToldWhenItIsReplaced(t *testing.T) {
 		"a DHCP server's":                      {service("web", field("0.0.0.0")), []string{"10.0.0.1"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(replaces(c.service, c.given)).To(Equal(c.want))
+			NewWithT(t).Expect(replacedAddress(c.service, c.given)).To(Equal(c.want))
 		})
 	}
 }
 
-func TestServiceIsToldWhatHarvesterKnowsBetter(t *testing.T) {
+func TestIgnoredAnnotationsAreReported(t *testing.T) {
 	in := func(project string) *lbv1.LoadBalancer {
 		return &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Annotations: map[string]string{lbv1.ProjectAnnotation: project}}}
 	}
@@ -348,7 +348,7 @@ func TestServiceIsToldWhatHarvesterKnowsBetter(t *testing.T) {
 	}
 }
 
-func TestInterfaceOfAServiceFollowsItsAddressesUnlessSomebodyElseWroteIt(t *testing.T) {
+func TestInterfaceOfServiceKeepsForeignValues(t *testing.T) {
 	had := func(nic, given string) *corev1.Service {
 		return service("web", annotated(lbv1.AddressesAnnotation, "10.0.0.1", nicAnnotation, nic, givenNICAnnotation, given), func(s *corev1.Service) {
 			s.Spec.LoadBalancerIP = "10.0.0.1"
@@ -377,7 +377,7 @@ func TestInterfaceOfAServiceFollowsItsAddressesUnlessSomebodyElseWroteIt(t *test
 	}
 }
 
-func TestAddressIsOfTheFamilyThatTheServiceNeeds(t *testing.T) {
+func TestAllocatedAddressFamily(t *testing.T) {
 	for name, c := range map[string]struct {
 		given  string
 		family corev1.IPFamily
@@ -405,7 +405,7 @@ func TestAddressIsOfTheFamilyThatTheServiceNeeds(t *testing.T) {
 	}
 }
 
-func TestWaitingServiceSaysWhatHarvesterSays(t *testing.T) {
+func TestPendingReportsReasonOfHarvester(t *testing.T) {
 	g := NewWithT(t)
 	lb := &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "lb"}}
 	g.Expect(pending(lb)).To(Equal(&waitError{what: "LoadBalancer team/lb on Harvester waits for its address: Harvester has not processed it yet"}))

@@ -38,8 +38,8 @@ type follower struct {
 	*Services
 	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	events record.EventRecorder
-	// said has the messages of the last events of each Service that still hold.
-	said map[types.NamespacedName][]string
+	// recorded has the messages of the last events of each Service that still hold.
+	recorded map[types.NamespacedName][]string
 }
 
 // Follow reconciles Services when their LoadBalancers have changed, and LoadBalancers when their Services have: the service controller of
@@ -50,7 +50,7 @@ func (s *Services) Follow(ctx context.Context, services, balancers Informer) err
 	defer recording.Shutdown()
 	recording.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: s.guest.CoreV1().Events("")})
 	f := &follower{
-		Services: s, said: map[types.NamespacedName][]string{},
+		Services: s, recorded: map[types.NamespacedName][]string{},
 		events: recording.NewRecorder(clientgoscheme.Scheme, corev1.EventSource{Component: "harvester-cloud-provider"}),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			watch.Backoff[types.NamespacedName](),
@@ -78,7 +78,7 @@ func (s *Services) Follow(ctx context.Context, services, balancers Informer) err
 		<-ctx.Done()
 		f.queue.ShutDown()
 	}()
-	for f.next(ctx) {
+	for f.processNext(ctx) {
 	}
 	return nil
 }
@@ -105,8 +105,8 @@ func (f *follower) balancerChanged(o any) {
 	}
 }
 
-// next returns false when the queue is shut down.
-func (f *follower) next(ctx context.Context) bool {
+// processNext returns false when the queue is shut down.
+func (f *follower) processNext(ctx context.Context) bool {
 	key, ended := f.queue.Get()
 	if ended {
 		return false
@@ -114,20 +114,20 @@ func (f *follower) next(ctx context.Context) bool {
 	defer f.queue.Done(key)
 	service, err := f.service(key)
 	if err == nil {
-		err = f.follow(ctx, key, service)
+		err = f.reconcile(ctx, key, service)
 	}
 	var waits *waitError
 	var removed *patch.RemovedError
 	switch {
 	case err == nil:
-		f.say(key, service, f.remarks(ctx, key, service))
+		f.record(key, service, f.remarks(ctx, key, service))
 		f.queue.Forget(key)
 	case errors.As(err, &waits):
-		f.say(key, service, append(f.remarks(ctx, key, service), remarkOf(waits)))
+		f.record(key, service, append(f.remarks(ctx, key, service), remarkOf(waits)))
 		f.queue.Forget(key)
-		f.queue.AddAfter(key, patience)
+		f.queue.AddAfter(key, requeueInterval)
 	case errors.As(err, &removed):
-		f.say(key, service, append(f.remarks(ctx, key, service), remark{faultlinev1.ReasonAnnotationsRemoved, removed.Error(), true}))
+		f.record(key, service, append(f.remarks(ctx, key, service), remark{faultlinev1.ReasonAnnotationsRemoved, removed.Error(), true}))
 		f.queue.AddRateLimited(key)
 	default:
 		if !apierrors.IsConflict(err) && !errors.Is(err, patch.ErrBehind) {
@@ -138,35 +138,35 @@ func (f *follower) next(ctx context.Context) bool {
 	return true
 }
 
-// follow reconciles a Service. Before the service controller has added its finalizer, nothing is created for it. While a Service that no
+// reconcile reconciles a Service. Before the service controller has added its finalizer, nothing is created for it. While a Service that no
 // longer wants a load balancer has the finalizer, the service controller cleans up.
-func (s *Services) follow(ctx context.Context, key types.NamespacedName, service *corev1.Service) error {
-	if err := s.sweep(ctx, key, service, s.options.all); err != nil {
+func (s *Services) reconcile(ctx context.Context, key types.NamespacedName, service *corev1.Service) error {
+	if err := s.deleteUnused(ctx, key, service, s.options.allParts); err != nil {
 		return err
 	}
 	switch {
 	case service == nil || !servicehelper.HasLBFinalizer(service):
 		return nil
 	case service.DeletionTimestamp != nil:
-		return s.free(ctx, service)
+		return s.finalize(ctx, service)
 	case !wantsBalancer(service):
 		return nil
 	}
 	return s.ensure(ctx, service)
 }
 
-// free removes the address of a Service that is being deleted, once no other Service shares it. That update enqueues the Service in the
+// finalize removes the address of a Service that is being deleted, once no other Service shares it. That update enqueues the Service in the
 // service controller, which has waited for it.
-func (s *Services) free(ctx context.Context, service *corev1.Service) error {
+func (s *Services) finalize(ctx context.Context, service *corev1.Service) error {
 	if len(s.sharing(keyOf(service))) > 0 {
 		return nil
 	}
-	return client.IgnoreNotFound(s.address(ctx, service, given{}))
+	return client.IgnoreNotFound(s.writeAddresses(ctx, service, given{}))
 }
 
-// sweep deletes the LoadBalancers of a Service (nil if deleted) that keeps does not return: those of a Service that was deleted or
+// deleteUnused deletes the LoadBalancers of a Service (nil if deleted) that keeps does not return: those of a Service that was deleted or
 // recreated, or has fewer addresses now. It deletes only LoadBalancers of this cluster.
-func (s *Services) sweep(ctx context.Context, key types.NamespacedName, service *corev1.Service, keeps func(*corev1.Service) []part) error {
+func (s *Services) deleteUnused(ctx context.Context, key types.NamespacedName, service *corev1.Service, keeps func(*corev1.Service) []part) error {
 	left, err := s.harvester.Balancers(ctx, client.MatchingLabels{lbv1.GuestClusterLabel: s.options.Cluster, namespaceLabel: key.Namespace, nameLabel: key.Name})
 	if err != nil {
 		return err
@@ -176,15 +176,15 @@ func (s *Services) sweep(ctx context.Context, key types.NamespacedName, service 
 	if len(left) == 0 {
 		return nil
 	}
-	owner, err := s.whose(ctx)
+	owner, err := s.clusterUID(ctx)
 	if err != nil {
 		return err
 	}
 	// The cache may be stale.
-	if service, err = s.present(ctx, key); err != nil {
+	if service, err = s.getService(ctx, key); err != nil {
 		return err
 	}
-	keep, known := names(keeps(service)), names(s.options.all(service))
+	keep, known := names(keeps(service)), names(s.options.allParts(service))
 	for i := range left {
 		of := left[i].Annotations[lbv1.ClusterUIDAnnotation]
 		mine := of == owner || of == "" && slices.Contains(known, left[i].Name)
@@ -192,15 +192,15 @@ func (s *Services) sweep(ctx context.Context, key types.NamespacedName, service 
 			continue
 		}
 		klog.FromContext(ctx).Info("Deleting a LoadBalancer that its Service no longer uses", "loadBalancer", left[i].Name, "service", key)
-		if err := s.remove(ctx, &left[i]); err != nil {
+		if err := s.deleteLoadBalancer(ctx, &left[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// present reads a Service from the API server, or returns nil.
-func (s *Services) present(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
+// getService reads a Service from the API server, or returns nil.
+func (s *Services) getService(ctx context.Context, key types.NamespacedName) (*corev1.Service, error) {
 	service, err := s.guest.CoreV1().Services(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil

@@ -36,12 +36,12 @@ func remarkOf(waits *waitError) remark {
 	return remark{cmp.Or(waits.reason, waitingForAddress), waits.what, waits.stuck}
 }
 
-// say records events for the remarks that were not true at the last call.
-func (f *follower) say(key types.NamespacedName, service *corev1.Service, remarks []remark) {
-	before := f.said[key]
-	delete(f.said, key)
+// record records events for the remarks that were not true at the last call.
+func (f *follower) record(key types.NamespacedName, service *corev1.Service, remarks []remark) {
+	before := f.recorded[key]
+	delete(f.recorded, key)
 	for _, r := range remarks {
-		f.said[key] = append(f.said[key], r.text)
+		f.recorded[key] = append(f.recorded[key], r.text)
 		if slices.Contains(before, r.text) {
 			continue
 		}
@@ -61,14 +61,14 @@ func (f *follower) remarks(ctx context.Context, key types.NamespacedName, servic
 		return nil
 	}
 	var list []remark
-	if lacks := f.options.lacks(service); lacks != "" {
+	if lacks := f.options.missingFamily(service); lacks != "" {
 		list = append(list, remark{addressMissing, lacks, true})
 	}
 	if asked != "" {
 		list = append(list, remark{addressReplaced, fmt.Sprintf("the Service requested address %s in spec.loadBalancerIP or annotation %s, which hold the address that Harvester allocates. "+
 			"To get a certain address, create an IPPool on Harvester that contains only this address and whose scope contains this cluster", asked, lbv1.AddressesAnnotation), true})
 	}
-	lb, err := f.remembered(ctx, service, Name(f.options.Cluster, service))
+	lb, err := f.cached(ctx, service, Name(f.options.Cluster, service))
 	if err != nil {
 		return list // it is read again before any change
 	}

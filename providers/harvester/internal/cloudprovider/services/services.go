@@ -24,9 +24,9 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
-// patience is the interval after which a waiting Service is reconciled again. Normally an event does that earlier; this covers silent
-// watches.
-const patience = time.Minute
+// requeueInterval is the interval after which a waiting Service is reconciled again. Normally an event does that earlier; this covers
+// silent watches.
+const requeueInterval = time.Minute
 
 // Harvester gives access to the load balancers.
 type Harvester interface {
@@ -74,8 +74,8 @@ func New(h Harvester, guest kubernetes.Interface, informer toolscache.SharedInde
 
 // GetLoadBalancer reports whether the Service has a LoadBalancer on Harvester. A Service that shares the address of another has none.
 func (s *Services) GetLoadBalancer(ctx context.Context, _ string, service *corev1.Service) (*corev1.LoadBalancerStatus, bool, error) {
-	for _, p := range s.options.all(service) {
-		lb, err := s.live(ctx, p.name)
+	for _, p := range s.options.allParts(service) {
+		lb, err := s.getLive(ctx, p.name)
 		if err != nil {
 			return nil, false, err
 		}
@@ -116,33 +116,33 @@ func (s *Services) EnsureLoadBalancerDeleted(ctx context.Context, _ string, serv
 			sharing[0].Namespace, sharing[0].Name, primaryAnnotation)
 	}
 	if service.DeletionTimestamp == nil {
-		if err := s.address(ctx, service, given{}); err != nil {
+		if err := s.writeAddresses(ctx, service, given{}); err != nil {
 			return err
 		}
 	}
-	for _, p := range s.options.all(service) {
-		lb, err := s.live(ctx, p.name)
+	for _, p := range s.options.allParts(service) {
+		lb, err := s.getLive(ctx, p.name)
 		if err != nil {
 			return err
 		}
-		if err := s.release(ctx, service, lb); err != nil {
+		if err := s.deleteOwned(ctx, service, lb); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// release deletes a LoadBalancer if it belongs to the Service. lb may be nil.
-func (s *Services) release(ctx context.Context, service *corev1.Service, lb *lbv1.LoadBalancer) error {
-	owner, err := s.whose(ctx)
+// deleteOwned deletes a LoadBalancer if it belongs to the Service. lb may be nil.
+func (s *Services) deleteOwned(ctx context.Context, service *corev1.Service, lb *lbv1.LoadBalancer) error {
+	owner, err := s.clusterUID(ctx)
 	if err != nil || lb == nil || lb.DeletionTimestamp != nil || s.options.foreign(service, lb, owner) != nil {
 		return err
 	}
-	return s.remove(ctx, lb)
+	return s.deleteLoadBalancer(ctx, lb)
 }
 
-// remove deletes a LoadBalancer by UID, but not a new one of the same name.
-func (s *Services) remove(ctx context.Context, lb *lbv1.LoadBalancer) error {
+// deleteLoadBalancer deletes a LoadBalancer by UID, but not a new one of the same name.
+func (s *Services) deleteLoadBalancer(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	err := s.harvester.Delete(ctx, lb, client.Preconditions{UID: &lb.UID})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting LoadBalancer %s/%s on Harvester: %w", lb.Namespace, lb.Name, err)
@@ -150,8 +150,8 @@ func (s *Services) remove(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	return nil
 }
 
-// live reads a LoadBalancer from the API server, or returns nil.
-func (s *Services) live(ctx context.Context, name string) (*lbv1.LoadBalancer, error) {
+// getLive reads a LoadBalancer from the API server, or returns nil.
+func (s *Services) getLive(ctx context.Context, name string) (*lbv1.LoadBalancer, error) {
 	lb := &lbv1.LoadBalancer{}
 	err := s.harvester.Get(ctx, client.ObjectKey{Namespace: s.harvester.Namespace(), Name: name}, lb)
 	if apierrors.IsNotFound(err) {
@@ -174,10 +174,10 @@ func (s *Services) ensure(ctx context.Context, service *corev1.Service) error {
 	}
 	var addresses []string
 	var missing error
-	for n, p := range s.options.wants(service) {
-		address, err := s.obtain(ctx, service, p)
-		if n > 0 && goesOnWithout(service, p, err) {
-			missing = missed(p, err)
+	for n, p := range s.options.neededParts(service) {
+		address, err := s.allocate(ctx, service, p)
+		if n > 0 && toleratesMissing(service, p, err) {
+			missing = missingError(p, err)
 			break
 		}
 		if err != nil {
@@ -189,18 +189,18 @@ func (s *Services) ensure(ctx context.Context, service *corev1.Service) error {
 	if err != nil {
 		return err
 	}
-	if err := s.address(ctx, service, given{addresses: addresses, nic: nic}); err != nil {
+	if err := s.writeAddresses(ctx, service, given{addresses: addresses, nic: nic}); err != nil {
 		return err
 	}
-	if err := s.sweep(ctx, keyOf(service), service, s.options.wants); err != nil {
+	if err := s.deleteUnused(ctx, keyOf(service), service, s.options.neededParts); err != nil {
 		return err
 	}
 	return missing
 }
 
-// obtain returns an address of a Service, or a waitError.
-func (s *Services) obtain(ctx context.Context, service *corev1.Service, p part) (string, error) {
-	lb, err := s.balancer(ctx, service, p)
+// allocate returns an address of a Service, or a waitError.
+func (s *Services) allocate(ctx context.Context, service *corev1.Service, p part) (string, error) {
+	lb, err := s.reconcileLoadBalancer(ctx, service, p)
 	if err != nil {
 		return "", err
 	}
@@ -226,26 +226,26 @@ type waitError struct {
 // Error returns a message for the user.
 func (e *waitError) Error() string { return e.what }
 
-// balancer creates or updates the LoadBalancer of a part, and returns it.
-func (s *Services) balancer(ctx context.Context, service *corev1.Service, p part) (*lbv1.LoadBalancer, error) {
-	owner, err := s.whose(ctx)
+// reconcileLoadBalancer creates or updates the LoadBalancer of a part, and returns it.
+func (s *Services) reconcileLoadBalancer(ctx context.Context, service *corev1.Service, p part) (*lbv1.LoadBalancer, error) {
+	owner, err := s.clusterUID(ctx)
 	if err != nil {
 		return nil, err
 	}
-	lb, err := s.remembered(ctx, service, p.name)
+	lb, err := s.cached(ctx, service, p.name)
 	if err != nil {
 		return nil, err
 	}
 	if lb == nil || lb.Status.AllocatedAddress.IP == "" {
 		// The cache may be stale.
-		if lb, err = s.live(ctx, p.name); err != nil {
+		if lb, err = s.getLive(ctx, p.name); err != nil {
 			return nil, err
 		}
 	}
 	err = retry.OnError(retry.DefaultRetry, stale, func() error {
 		var problem error
-		if lb, problem = s.bring(ctx, service, p, lb, owner); stale(problem) {
-			if current, err := s.live(ctx, p.name); err == nil {
+		if lb, problem = s.update(ctx, service, p, lb, owner); stale(problem) {
+			if current, err := s.getLive(ctx, p.name); err == nil {
 				lb = current
 			}
 		}
@@ -256,8 +256,8 @@ func (s *Services) balancer(ctx context.Context, service *corev1.Service, p part
 
 func stale(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
-// bring writes a LoadBalancer if it is not up to date.
-func (s *Services) bring(ctx context.Context, service *corev1.Service, p part, lb *lbv1.LoadBalancer, owner string) (*lbv1.LoadBalancer, error) {
+// update writes a LoadBalancer if it is not up to date.
+func (s *Services) update(ctx context.Context, service *corev1.Service, p part, lb *lbv1.LoadBalancer, owner string) (*lbv1.LoadBalancer, error) {
 	if lb != nil {
 		if err := s.options.foreign(service, lb, owner); err != nil {
 			return lb, err
@@ -270,7 +270,7 @@ func (s *Services) bring(ctx context.Context, service *corev1.Service, p part, l
 	if lb == nil {
 		return s.create(ctx, wanted, owner)
 	}
-	if lb.DeletionTimestamp != nil || !unlike(lb, wanted) {
+	if lb.DeletionTimestamp != nil || !needsUpdate(lb, wanted) {
 		return lb, nil
 	}
 	if err := s.balancers.Write(ctx, onHarvester{s.harvester, wanted}, lb, wanted); err != nil {
@@ -295,8 +295,8 @@ func (s *Services) create(ctx context.Context, lb *lbv1.LoadBalancer, owner stri
 	return lb, nil
 }
 
-// remembered returns a LoadBalancer of the Service from the cache, or nil.
-func (s *Services) remembered(ctx context.Context, service *corev1.Service, name string) (*lbv1.LoadBalancer, error) {
+// cached returns a LoadBalancer of the Service from the cache, or nil.
+func (s *Services) cached(ctx context.Context, service *corev1.Service, name string) (*lbv1.LoadBalancer, error) {
 	all, err := s.harvester.Balancers(ctx, s.options.labels(service))
 	if err != nil {
 		return nil, err
@@ -309,8 +309,8 @@ func (s *Services) remembered(ctx context.Context, service *corev1.Service, name
 	return nil, nil
 }
 
-// whose returns the UID of this guest cluster.
-func (s *Services) whose(ctx context.Context) (string, error) {
+// clusterUID returns the UID of this guest cluster.
+func (s *Services) clusterUID(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.owner != "" {

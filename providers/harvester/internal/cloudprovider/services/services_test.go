@@ -107,7 +107,7 @@ func servicesOf(t *testing.T, h *harvesterOf, list ...*corev1.Service) (*Service
 
 func none() map[string]*lbv1.LoadBalancer { return map[string]*lbv1.LoadBalancer{} }
 
-func TestAddressIsFoundThoughNobodyHasToldOfIt(t *testing.T) {
+func TestAddressIsReadWithoutEvent(t *testing.T) {
 	g := NewWithT(t)
 	web := service("web", func(s *corev1.Service) { s.Finalizers = []string{"service.kubernetes.io/load-balancer-cleanup"} })
 	h := &harvesterOf{known: none(), live: none()}
@@ -127,13 +127,13 @@ func TestAddressIsFoundThoughNobodyHasToldOfIt(t *testing.T) {
 	g.Expect(h.writes).To(Equal(1))
 }
 
-func TestLoadBalancerThatHasChangedMeanwhileIsReadAgain(t *testing.T) {
+func TestConflictingLoadBalancerIsReadAgain(t *testing.T) {
 	g := NewWithT(t)
 	web := service("web", func(s *corev1.Service) {
 		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "10.0.0.1"}}
 	})
 	o := Options{Cluster: "blue"}
-	old := o.wanted(service("web"), o.wants(web)[0], nil, "this")
+	old := o.wanted(service("web"), o.neededParts(web)[0], nil, "this")
 	old.Status.AllocatedAddress.IP, old.ResourceVersion = "10.0.0.1", "1"
 	current := old.DeepCopy()
 	current.ResourceVersion, current.Finalizers = "2", []string{"harvester"}
@@ -144,37 +144,37 @@ func TestLoadBalancerThatHasChangedMeanwhileIsReadAgain(t *testing.T) {
 	g.Expect(h.live[old.Name]).To(And(HaveField("Status.Address", "10.0.0.1"), HaveField("Finalizers", ConsistOf("harvester"))))
 }
 
-func TestLoadBalancerOfAnotherClusterIsNeitherTakenNorDeleted(t *testing.T) {
+func TestLoadBalancerOfAnotherClusterIsKept(t *testing.T) {
 	g := NewWithT(t)
 	web := service("web")
 	o := Options{Cluster: "blue"}
-	foreign := o.wanted(web, o.wants(web)[0], nil, "that")
+	foreign := o.wanted(web, o.neededParts(web)[0], nil, "that")
 	h := &harvesterOf{known: none(), live: map[string]*lbv1.LoadBalancer{foreign.Name: foreign}}
 	s, _ := servicesOf(t, h, web)
 	_, err := s.EnsureLoadBalancer(t.Context(), "", web, nil)
 	g.Expect(err).To(MatchError(ContainSubstring("belongs to another cluster")))
 	g.Expect(s.EnsureLoadBalancerDeleted(t.Context(), "", web)).To(Succeed())
 	h.known = h.live
-	g.Expect(s.follow(t.Context(), keyOf(web), nil)).To(Succeed())
+	g.Expect(s.reconcile(t.Context(), keyOf(web), nil)).To(Succeed())
 	g.Expect(h.live).To(HaveKey(foreign.Name))
 	g.Expect(h.writes).To(BeZero())
 }
 
-func TestLoadBalancerOfAServiceThatWasMadeAnewGoes(t *testing.T) {
+func TestLoadBalancerOfRecreatedServiceIsDeleted(t *testing.T) {
 	g := NewWithT(t)
 	o := Options{Cluster: "blue"}
 	former := service("web")
 	former.UID = "former"
-	left := o.wanted(former, o.wants(former)[0], nil, "this")
+	left := o.wanted(former, o.neededParts(former)[0], nil, "this")
 	web := service("web")
-	own := o.wanted(web, o.wants(web)[0], nil, "this")
+	own := o.wanted(web, o.neededParts(web)[0], nil, "this")
 	h := &harvesterOf{known: map[string]*lbv1.LoadBalancer{left.Name: left, own.Name: own}, live: map[string]*lbv1.LoadBalancer{left.Name: left, own.Name: own}}
 	s, _ := servicesOf(t, h, web)
-	g.Expect(s.follow(t.Context(), keyOf(web), web)).To(Succeed())
+	g.Expect(s.reconcile(t.Context(), keyOf(web), web)).To(Succeed())
 	g.Expect(h.live).To(And(HaveLen(1), HaveKey(own.Name)))
 }
 
-func TestAddressesOfServicesAreKnown(t *testing.T) {
+func TestBalancedReportsAddressesOfServices(t *testing.T) {
 	g := NewWithT(t)
 	leased := func(s *corev1.Service) {
 		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.168.0.9"}}

@@ -36,9 +36,9 @@ type part struct {
 	pool   string // "" if Harvester selects it
 }
 
-// all returns the addresses that a Service may have: one of each of its families. It returns none for a Service that needs no load
+// allParts returns the addresses that a Service may have: one of each of its families. It returns none for a Service that needs no load
 // balancer, unless the service controller still has to clean up. service may be nil.
-func (o Options) all(service *corev1.Service) []part {
+func (o Options) allParts(service *corev1.Service) []part {
 	if service == nil || !wantsBalancer(service) && !servicehelper.HasLBFinalizer(service) {
 		return nil
 	}
@@ -54,10 +54,10 @@ func (o Options) all(service *corev1.Service) []part {
 	}
 }
 
-// wants returns the addresses that a Service needs: one, or one of each family if it has both and the second one has a pool. A Service
-// that shares the address of another needs none.
-func (o Options) wants(service *corev1.Service) []part {
-	list := o.all(service)
+// neededParts returns the addresses that a Service needs: one, or one of each family if it has both and the second one has a pool. A
+// Service that shares the address of another needs none.
+func (o Options) neededParts(service *corev1.Service) []part {
+	list := o.allParts(service)
 	switch {
 	case len(list) == 0, service.Annotations[primaryAnnotation] != "":
 		return nil
@@ -68,15 +68,15 @@ func (o Options) wants(service *corev1.Service) []part {
 	}
 }
 
-// goesOnWithout reports whether a Service does without its second address until the user acts: it does not require that address, and the
+// toleratesMissing reports whether a Service does without its second address until the user acts: it does not require that address, and the
 // address is not announced.
-func goesOnWithout(service *corev1.Service, second part, why error) bool {
+func toleratesMissing(service *corev1.Service, second part, why error) bool {
 	waits := &waitError{}
 	return errors.As(why, &waits) && waits.stuck && !requiresBoth(service) && announced(service, second.family) == ""
 }
 
-// missed returns the error for a Service that does without its second address.
-func missed(second part, why error) error {
+// missingError returns the error for a Service that does without its second address.
+func missingError(second part, why error) error {
 	return &waitError{stuck: true, reason: addressMissing, what: fmt.Sprintf(
 		"the Service has no %s address, which it prefers but does not require: %s", second.family, why.Error())}
 }
@@ -85,12 +85,12 @@ func requiresBoth(service *corev1.Service) bool {
 	return ptr.Deref(service.Spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack) == corev1.IPFamilyPolicyRequireDualStack
 }
 
-// lacks returns why a Service cannot have a second address that it requires, or "".
-func (o Options) lacks(service *corev1.Service) string {
-	if !requiresBoth(service) || service.Annotations[primaryAnnotation] != "" || len(o.wants(service)) != 1 {
+// missingFamily returns why a Service cannot have a second address that it requires, or "".
+func (o Options) missingFamily(service *corev1.Service) string {
+	if !requiresBoth(service) || service.Annotations[primaryAnnotation] != "" || len(o.neededParts(service)) != 1 {
 		return ""
 	}
-	second := o.all(service)[1].family
+	second := o.allParts(service)[1].family
 	if ipamOf(service) != lbv1.IPAMPool {
 		return fmt.Sprintf("the Service requires addresses of both IP families and has no %s address: annotation %s %q assigns only one, so set it to %q",
 			second, ipamAnnotation, ipamOf(service), lbv1.IPAMPool)
@@ -186,8 +186,10 @@ func familyOf(addr netip.Addr) corev1.IPFamily {
 	return corev1.IPv6Protocol
 }
 
-// unlike reports whether the LoadBalancer must be written.
-func unlike(lb, wanted *lbv1.LoadBalancer) bool { return !apiequality.Semantic.DeepEqual(lb, wanted) }
+// needsUpdate reports whether the LoadBalancer must be written.
+func needsUpdate(lb, wanted *lbv1.LoadBalancer) bool {
+	return !apiequality.Semantic.DeepEqual(lb, wanted)
+}
 
 // check validates a Service that needs an address of its own. lb is its LoadBalancer or nil.
 func check(service *corev1.Service, lb *lbv1.LoadBalancer) error {

@@ -62,12 +62,12 @@ type Pool struct {
 	doubled map[netip.Addr][]holding
 	byID    map[string][]netip.Addr
 	former  history
-	// kept are addresses that are reserved for a load balancer although the pool does not record it. entered are those that were recorded
-	// again.
-	kept    map[netip.Addr]kept
-	entered []Entry
-	// rests are quarantined addresses: they have no holder, and only their last holder can get them. It may be nil.
-	rests *Rests
+	// reservations are addresses that are reserved for a load balancer although the pool does not record it. entered are those that were
+	// recorded again.
+	reservations map[netip.Addr]reservation
+	entered      []Entry
+	// quarantine are quarantined addresses: they have no holder, and only their last holder can get them. It may be nil.
+	quarantine *Quarantine
 	// last is the address that was allocated last.
 	last netip.Addr
 
@@ -109,7 +109,7 @@ func NewPool(pool *lbv1.IPPool, blocks ...lbv1.IPPoolBlock) (*Pool, error) {
 		inBlocks: pool.Annotations[lbv1.BlocksAnnotation] == "true",
 		own:      newRecord(pool, netip.Prefix{}, pool.Status.Allocated, pool.Status.AllocatedHistory, pool.Status.Released),
 		blocks:   map[netip.Prefix]*Record{}, urgent: map[*Record]bool{}, taken: ipaddr.Set{}, holders: map[netip.Addr]holding{}, doubled: map[netip.Addr][]holding{},
-		byID: map[string][]netip.Addr{}, former: newHistory(), kept: map[netip.Addr]kept{},
+		byID: map[string][]netip.Addr{}, former: newHistory(), reservations: map[netip.Addr]reservation{},
 		stored:     counts{pool.Status.Total, pool.Status.Available, pool.Status.LastAllocated},
 		conditions: slices.Clone(pool.Status.Conditions),
 	}
@@ -224,7 +224,7 @@ func (p *Pool) Give(addr netip.Addr, id string) (changed bool, _ error) {
 	}
 	now, held := p.holders[addr]
 	switch {
-	case held && now.id != id, p.isAnothers(addr, id):
+	case held && now.id != id, p.isReservedForOther(addr, id):
 		return false, ErrHeld
 	case held:
 		p.touched = append(p.touched, now.in)
@@ -248,7 +248,7 @@ func (p *Pool) Release(id string) (changed bool) {
 		p.drop(addr, id)
 		changed = true
 	}
-	p.letGo(id)
+	p.unreserve(id)
 	return changed
 }
 
@@ -286,7 +286,7 @@ func (p *Pool) address(addr netip.Addr) Address {
 
 func (p *Pool) lowest(id string) (lowest netip.Addr, ok bool) {
 	for _, addr := range p.byID[id] {
-		if !p.isAnothers(addr, id) && (!ok || addr.Less(lowest)) {
+		if !p.isReservedForOther(addr, id) && (!ok || addr.Less(lowest)) {
 			lowest, ok = addr, true
 		}
 	}
@@ -296,7 +296,7 @@ func (p *Pool) lowest(id string) (lowest netip.Addr, ok bool) {
 // had returns the lowest former address of the holder that is still free.
 func (p *Pool) had(id string) (found netip.Addr, ok bool) {
 	for _, addr := range p.former.by[id] {
-		if (p.free(addr) || p.isResting(addr) && !p.isAnothers(addr, id)) && (!ok || addr.Less(found)) {
+		if (p.free(addr) || p.isQuarantined(addr) && !p.isReservedForOther(addr, id)) && (!ok || addr.Less(found)) {
 			found, ok = addr, true
 		}
 	}
@@ -315,9 +315,9 @@ func (p *Pool) take(addr netip.Addr, id string) {
 
 // hold makes id the holder of an address that has none.
 func (p *Pool) hold(addr netip.Addr, id string) {
-	p.rouse(addr)
+	p.endQuarantine(addr)
 	p.forget(addr)
-	delete(p.kept, addr)
+	delete(p.reservations, addr)
 	h := holding{id, addr.String(), p.recordOf(addr)}
 	h.in.hold(h.given, id)
 	p.changed(h.in)
@@ -403,7 +403,7 @@ func (p *Pool) emptied(addr netip.Addr) {
 	}
 	if p.ranges.Gives(addr) {
 		p.held--
-		p.rest(addr, time.Now())
+		p.startQuarantine(addr, time.Now())
 	}
 	p.enter(addr)
 }

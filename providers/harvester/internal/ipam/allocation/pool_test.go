@@ -108,7 +108,7 @@ func read(t *testing.T, stored *lbv1.IPPool) *allocation.Pool {
 	return p
 }
 
-func TestAHolderHasOneAddressHoweverOftenItAsks(t *testing.T) {
+func TestGetIsIdempotent(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p := read(t, small(lbv1.IPPoolStatus{}))
@@ -126,7 +126,7 @@ func TestAHolderHasOneAddressHoweverOftenItAsks(t *testing.T) {
 	g.Expect(p.Status().Available).To(BeEquivalentTo(2))
 }
 
-func TestAddressesAreGivenInTurnSoThatOneThatWasReleasedRests(t *testing.T) {
+func TestAddressesAreAllocatedInTurn(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p := read(t, small(lbv1.IPPoolStatus{}))
@@ -206,7 +206,7 @@ func TestD1AReleaseThatComesAgainTakesNothingFromWhoHasTheAddressNow(t *testing.
 	g.Expect(p.Status().Available).To(BeZero())
 }
 
-func TestHowManyAddressesAreFreeIsCountedAnew(t *testing.T) {
+func TestAvailableIsRecounted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p := read(t, small(lbv1.IPPoolStatus{Total: 99, Available: 98, Allocated: map[string]string{"10.0.0.3": "default/lb"}}))

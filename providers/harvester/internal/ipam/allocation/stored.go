@@ -34,10 +34,10 @@ func (p *Pool) UseBlocks() { p.inBlocks = true }
 
 // Refresh records load balancers again whose reserved addresses have no holder, and ends quarantines that are over.
 func (p *Pool) Refresh(now time.Time) {
-	for addr := range p.kept {
+	for addr := range p.reservations {
 		p.enter(addr)
 	}
-	p.rouseAll(now)
+	p.endQuarantines(now)
 }
 
 // Apply applies a change. touched are the records that it has read or changed; the result is valid only if they are stored in this state.

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ipaddr"
 )
 
-func TestARangeIsCompletedAsHarvestersLoadBalancerDoes(t *testing.T) {
+func TestMakeRange(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		given                lbv1.Range
@@ -52,7 +52,7 @@ func TestARangeIsCompletedAsHarvestersLoadBalancerDoes(t *testing.T) {
 	}
 }
 
-func TestARangeThatIsNoneIsRefusedWithTheFieldThatIsWrong(t *testing.T) {
+func TestMakeRangeRejectsInvalidFields(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		given lbv1.Range

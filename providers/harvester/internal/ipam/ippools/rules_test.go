@@ -31,7 +31,7 @@ func pool(status lbv1.IPPoolStatus, ranges ...lbv1.Range) *lbv1.IPPool {
 	return &lbv1.IPPool{Spec: lbv1.IPPoolSpec{Ranges: ranges}, Status: status}
 }
 
-func TestWhatAPoolGivesIsChecked(t *testing.T) {
+func TestValidateRanges(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		ranges []lbv1.Range
@@ -63,7 +63,7 @@ func TestWhatAPoolGivesIsChecked(t *testing.T) {
 	}
 }
 
-func TestAScopeSaysOnceWhoItIsFor(t *testing.T) {
+func TestValidateScope(t *testing.T) {
 	t.Parallel()
 	one := lbv1.Tuple{Project: "p", Namespace: "a", GuestCluster: lbv1.All}
 	for name, tc := range map[string]struct {
@@ -76,7 +76,7 @@ func TestAScopeSaysOnceWhoItIsFor(t *testing.T) {
 		"the same twice":    {[]lbv1.Tuple{one, one}, []string{"spec.selector.scope[1]: project p, namespace a, guest cluster *"}},
 		"two ways to write": {[]lbv1.Tuple{{Project: "c/p", Namespace: "a"}, {Project: "c:p", Namespace: "a"}}, []string{"spec.selector.scope[1]: project c:p, namespace a"}},
 		"a cluster of all":  {[]lbv1.Tuple{one, {Project: "p", Namespace: "a", GuestCluster: "c"}}, []string{"spec.selector.scope[1]: must not overlap with spec.selector.scope[0]"}},
-		"all beside others": {[]lbv1.Tuple{one, {Project: lbv1.All, Namespace: lbv1.All, GuestCluster: lbv1.All}}, []string{"spec.selector.scope[1]: is for some"}},
+		"all beside others": {[]lbv1.Tuple{one, {Project: lbv1.All, Namespace: lbv1.All, GuestCluster: lbv1.All}}, []string{"spec.selector.scope[1]: must not overlap"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,7 +86,7 @@ func TestAScopeSaysOnceWhoItIsFor(t *testing.T) {
 	}
 }
 
-func TestPoolsAreNotInEachOthersWay(t *testing.T) {
+func TestValidateAmong(t *testing.T) {
 	t.Parallel()
 	all, some := lbv1.Tuple{Project: lbv1.All, Namespace: lbv1.All, GuestCluster: lbv1.All}, lbv1.Tuple{Project: lbv1.All, Namespace: "a", GuestCluster: lbv1.All}
 	selector := func(priority uint32, network string, scope ...lbv1.Tuple) lbv1.Selector {
@@ -123,7 +123,7 @@ func TestPoolsAreNotInEachOthersWay(t *testing.T) {
 	}
 }
 
-func TestOfTwoPoolsThatCannotBothBeItIsTheLaterThatGivesWay(t *testing.T) {
+func TestPrecedes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	named := func(name string, age time.Duration) *lbv1.IPPool {
@@ -135,7 +135,7 @@ func TestOfTwoPoolsThatCannotBothBeItIsTheLaterThatGivesWay(t *testing.T) {
 	g.Expect(ippools.Precedes(named("b", 0), named("a", 0))).To(BeFalse())
 }
 
-func TestAddressesThatAreHeldStayThePools(t *testing.T) {
+func TestValidateAllocated(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p := pool(lbv1.IPPoolStatus{Allocated: map[string]string{
@@ -147,7 +147,7 @@ func TestAddressesThatAreHeldStayThePools(t *testing.T) {
 	expectErrors(g, ippools.ValidateAllocated(p, p.Status.Allocated))
 }
 
-func TestWhoWritesALargePoolByItselfTakesNoAddressThatABlockMayHave(t *testing.T) {
+func TestValidateAdded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	pool := func(blocks string, allocated map[string]string) *lbv1.IPPool {
@@ -167,7 +167,7 @@ func TestWhoWritesALargePoolByItselfTakesNoAddressThatABlockMayHave(t *testing.T
 	g.Expect(ippools.ValidateAdded(pool("true", one), pool("", one)).ToAggregate()).To(MatchError(ContainSubstring("may not be changed")))
 }
 
-func TestAPoolStaysWhileSomebodyHoldsAnAddressOfIt(t *testing.T) {
+func TestValidateDeletion(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	expectErrors(g, ippools.ValidateDeletion(pool(lbv1.IPPoolStatus{AllocatedHistory: map[string]string{"10.0.0.2": "ns/a"}})))
@@ -176,7 +176,7 @@ func TestAPoolStaysWhileSomebodyHoldsAnAddressOfIt(t *testing.T) {
 }
 
 // Creation timestamps depend on clocks, which may have been set back or forward between two pools.
-func TestWhateverClocksSayOneOfTwoPoolsThatOverlapGivesAddresses(t *testing.T) {
+func TestOneOfTwoOverlappingPoolsAllocates(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	moments := []metav1.Time{{}, metav1.NewTime(now.Add(-time.Hour)), metav1.NewTime(now), metav1.NewTime(now.AddDate(100, 0, 0))}

@@ -40,7 +40,7 @@ func onNetwork(pool lbv1.IPPool, network string) lbv1.IPPool {
 	return pool
 }
 
-func TestThePoolIsChosenByNetworkThenScopeThenPriorityThenTheGlobalOne(t *testing.T) {
+func TestSelect(t *testing.T) {
 	t.Parallel()
 	gone := selecting("gone", "", 9, inDefault)
 	gone.DeletionTimestamp = &metav1.Time{Time: time.Now()}
@@ -80,7 +80,7 @@ func TestThePoolIsChosenByNetworkThenScopeThenPriorityThenTheGlobalOne(t *testin
 	})
 }
 
-func TestAPoolAdmitsLoadBalancersInItsScope(t *testing.T) {
+func TestAdmits(t *testing.T) {
 	t.Parallel()
 	lb := func(namespace, project, cluster string) *lbv1.LoadBalancer {
 		return &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Annotations: map[string]string{

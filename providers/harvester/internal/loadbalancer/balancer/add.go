@@ -31,8 +31,8 @@ type Options struct {
 	Pools, LoadBalancers int
 	// HealthChecks is the maximum number of concurrent health checks; 0 for the default.
 	HealthChecks int
-	// Rest is the quarantine of released addresses, during which no other holder gets them; 0 for none.
-	Rest time.Duration
+	// Quarantine is the quarantine of released addresses, during which no other holder gets them; 0 for none.
+	Quarantine time.Duration
 	// AnyPool allows a load balancer to use every pool that it names, regardless of the scope of the pool.
 	AnyPool bool
 	// Dial connects to machines for health checks; nil for the default.
@@ -43,7 +43,7 @@ type Options struct {
 
 // Add adds all controllers and what they share to the manager. No address is allocated before existing allocations have been taken over.
 func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	addresses := ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()).WithRest(o.Rest)
+	addresses := ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()).WithQuarantine(o.Quarantine)
 	if !o.AnyPool {
 		addresses = addresses.WithScopes()
 	}

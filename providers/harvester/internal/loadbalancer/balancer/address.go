@@ -48,9 +48,9 @@ func requirement(lb *lbv1.LoadBalancer) ippools.Requirement {
 	}
 }
 
-// waits reports whether a load balancer needs an address from a pool: it has none, or one of another pool than it names, or one of a pool
-// that is not for it.
-func waits(lb *lbv1.LoadBalancer) bool {
+// needsAddress reports whether a load balancer needs an address from a pool: it has none, or one of another pool than it names, or one of a
+// pool that is not for it.
+func needsAddress(lb *lbv1.LoadBalancer) bool {
 	has := lb.Status.AllocatedAddress
 	outside := slices.ContainsFunc(lb.Status.Conditions, func(c lbv1.Condition) bool { return c.Reason == reasonNotInScope })
 	return lb.DeletionTimestamp.IsZero() && !isDHCP(lb) && (outside || has.IPPool == "" || lb.Spec.IPPool != "" && lb.Spec.IPPool != has.IPPool)
@@ -80,8 +80,8 @@ func setClaims(lb *lbv1.LoadBalancer, pools []string) {
 	lb.Annotations[lbv1.ClaimsAnnotation] = strings.Join(slices.Compact(pools), ",")
 }
 
-// mayHold returns all pools in which the load balancer may hold an address.
-func mayHold(lb *lbv1.LoadBalancer) []string {
+// possiblePools returns all pools in which the load balancer may hold an address.
+func possiblePools(lb *lbv1.LoadBalancer) []string {
 	pools := ipam.Claims(lb)
 	if has := lb.Status.AllocatedAddress.IPPool; has != "" && !slices.Contains(pools, has) {
 		pools = append(pools, has)
@@ -89,17 +89,17 @@ func mayHold(lb *lbv1.LoadBalancer) []string {
 	return pools
 }
 
-// take sets the address in the status. An address of another pool that it replaces must still be released.
-func take(lb *lbv1.LoadBalancer, address lbv1.AllocatedAddress) {
-	before := mayHold(lb)
+// setAddress sets the address in the status. An address of another pool that it replaces must still be released.
+func setAddress(lb *lbv1.LoadBalancer, address lbv1.AllocatedAddress) {
+	before := possiblePools(lb)
 	lb.Status.AllocatedAddress = address
 	setClaims(lb, slices.DeleteFunc(before, func(pool string) bool { return pool == address.IPPool }))
 }
 
-// surplus returns the pools whose addresses can be released, because the address in the status is announced. The Service, which may be
-// nil, or the cloud provider of the guest cluster, which writes status.address, reports that. wanted is the pool that the load balancer
+// releasablePools returns the pools whose addresses can be released, because the address in the status is announced. The Service, which may
+// be nil, or the cloud provider of the guest cluster, which writes status.address, reports that. wanted is the pool that the load balancer
 // must have an address of.
-func surplus(lb *lbv1.LoadBalancer, service *corev1.Service, wanted string) []string {
+func releasablePools(lb *lbv1.LoadBalancer, service *corev1.Service, wanted string) []string {
 	announced := lb.Status.Address
 	if isForVMs(lb) {
 		announced = announcedBy(service)

@@ -29,39 +29,39 @@ func (s *scope) allocate(ctx context.Context) (wanted string, why problem, err e
 	}
 	known := s.restore()
 	if wrong := modeChanged(s.lb); wrong != "" {
-		return s.lb.Status.AllocatedAddress.IPPool, problem{reasonModeChanged, wrong}, s.promise(ctx, "")
+		return s.lb.Status.AllocatedAddress.IPPool, problem{reasonModeChanged, wrong}, s.recordClaim(ctx, "")
 	}
 	if isDHCP(s.lb) {
-		return "", problem{}, s.lease(ctx)
+		return "", problem{}, s.useDHCP(ctx)
 	}
-	wanted, why, err = s.choose(ctx, known)
+	wanted, why, err = s.selectPool(ctx, known)
 	if err != nil || wanted == "" {
 		return "", why, err
 	}
 	if known && s.lb.Status.AllocatedAddress.IPPool == wanted {
-		return wanted, problem{}, s.promise(ctx, "")
+		return wanted, problem{}, s.recordClaim(ctx, "")
 	}
-	if why, err = s.bounded(ctx, wanted); err != nil || why != (problem{}) {
+	if why, err = s.checkScope(ctx, wanted); err != nil || why != (problem{}) {
 		return "", why, err
 	}
-	if err := s.promise(ctx, wanted); err != nil {
+	if err := s.recordClaim(ctx, wanted); err != nil {
 		return wanted, problem{}, err
 	}
 	why, err = s.claim(ctx, wanted)
 	return wanted, why, err
 }
 
-// lease leaves the address to a DHCP server.
-func (s *scope) lease(ctx context.Context) error {
-	if err := s.promise(ctx, ""); err != nil {
+// useDHCP leaves the address to a DHCP server.
+func (s *scope) useDHCP(ctx context.Context) error {
+	if err := s.recordClaim(ctx, ""); err != nil {
 		return err
 	}
 	s.lb.Status.AllocatedAddress = lbv1.AllocatedAddress{IP: lbv1.UnspecifiedAddress}
 	return nil
 }
 
-// bounded returns a problem if a pool that the load balancer names, or whose address it shows, is not for it.
-func (s *scope) bounded(ctx context.Context, name string) (problem, error) {
+// checkScope returns a problem if a pool that the load balancer names, or whose address it shows, is not for it.
+func (s *scope) checkScope(ctx context.Context, name string) (problem, error) {
 	pool, err := reconcile.Find(ctx, s.Client, types.NamespacedName{Name: name}, &lbv1.IPPool{})
 	if err != nil || pool == nil {
 		return problem{}, err // claim reports a missing pool
@@ -73,9 +73,9 @@ func (s *scope) bounded(ctx context.Context, name string) (problem, error) {
 		"spec.selector.scope of the pool, or name another pool", name, s.lb.Namespace, s.lb.Annotations[lbv1.ProjectAnnotation], s.lb.Annotations[lbv1.ClusterAnnotation])}, nil
 }
 
-// prove removes an address from the status that no pool has confirmed and that is not announced: any client can write it, and it would be
-// announced.
-func (s *scope) prove(ctx context.Context) error {
+// verifyStatus removes an address from the status that no pool has confirmed and that is not announced: any client can write it, and it
+// would be announced.
+func (s *scope) verifyStatus(ctx context.Context) error {
 	has := s.lb.Status.AllocatedAddress
 	if has == (lbv1.AllocatedAddress{}) || has.IPPool == "" && has.IP == lbv1.UnspecifiedAddress || s.restore() {
 		return nil
@@ -83,7 +83,7 @@ func (s *scope) prove(ctx context.Context) error {
 	if announced, err := s.announced(ctx); err != nil || announced {
 		return err
 	}
-	take(s.lb, lbv1.AllocatedAddress{})
+	setAddress(s.lb, lbv1.AllocatedAddress{})
 	return nil
 }
 
@@ -115,20 +115,20 @@ func (s *scope) restore() bool {
 	if !ok || known.(confirmed).uid != s.lb.UID {
 		return false
 	}
-	take(s.lb, known.(confirmed).address)
+	setAddress(s.lb, known.(confirmed).address)
 	return true
 }
 
 // confirm records the address according to the pool.
 func (s *scope) confirm(address lbv1.AllocatedAddress) {
-	take(s.lb, address)
+	setAddress(s.lb, address)
 	s.confirmed.Store(s.key(), confirmed{uid: s.lb.UID, address: address})
 }
 
-// choose returns the desired pool of the load balancer: the one that it names, else the one of its address, else the best match. A load
+// selectPool returns the desired pool of the load balancer: the one that it names, else the one of its address, else the best match. A load
 // balancer whose address has no pool keeps it: addresses do not change because pools were created. For an unconfirmed status, the address
 // counts and not the name of the pool, because any client can write it.
-func (s *scope) choose(ctx context.Context, known bool) (string, problem, error) {
+func (s *scope) selectPool(ctx context.Context, known bool) (string, problem, error) {
 	if named := s.lb.Spec.IPPool; named != "" {
 		if !ippools.IsName(named) { // the load balancer has an address and keeps it
 			return "", problem{reasonRefused, loadbalancer.Validate(s.lb.Spec).ToAggregate().Error()}, nil
@@ -172,7 +172,7 @@ func (s *scope) claim(ctx context.Context, pool string) (problem, error) {
 		return problem{}, nil
 	}
 	claimed, err := s.Addresses.Claim(ctx, pool, id(s.lb))
-	resting := &allocation.RestingError{}
+	resting := &allocation.QuarantineError{}
 	switch {
 	case errors.As(err, &resting):
 		s.again = resting.For
@@ -189,9 +189,9 @@ func (s *scope) claim(ctx context.Context, pool string) (problem, error) {
 	address := allocated(claimed)
 	switch {
 	case has.IP == "":
-		s.tell(corev1.EventTypeNormal, "AddressAllocated", "Allocated address %s of IPPool %s", address.IP, address.IPPool)
+		s.recordEvent(corev1.EventTypeNormal, "AddressAllocated", "Allocated address %s of IPPool %s", address.IP, address.IPPool)
 	case has.IP != address.IP:
-		s.tell(corev1.EventTypeNormal, "AddressChanged", "Allocated address %s of IPPool %s, which replaces %s of %s", address.IP, address.IPPool, has.IP, has.IPPool)
+		s.recordEvent(corev1.EventTypeNormal, "AddressChanged", "Allocated address %s of IPPool %s, which replaces %s of %s", address.IP, address.IPPool, has.IP, has.IPPool)
 	}
 	s.confirm(address)
 	return problem{}, nil

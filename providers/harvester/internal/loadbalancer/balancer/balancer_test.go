@@ -13,12 +13,12 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-func TestALoadBalancerOfAGuestClusterIsAnAddressAndNothingElse(t *testing.T) {
+func TestLoadBalancerOfGuestClusterHasNoService(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	pool := w.pool("a", 4)
 	lb := w.balancer("lb", forCluster)
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	w.Expect(lb.Status.AllocatedAddress).To(Equal(lbv1.AllocatedAddress{
 		IPPool: pool.Name, IP: first(pool, 0), Mask: "255.255.255.0", Gateway: pool.Spec.Ranges[0].Gateway,
 	}))
@@ -30,88 +30,88 @@ func TestALoadBalancerOfAGuestClusterIsAnAddressAndNothingElse(t *testing.T) {
 	w.Expect(w.slices(lb)).To(BeEmpty())
 
 	w.Expect(user.Delete(t.Context(), lb)).To(Succeed())
-	w.gone(lb)
+	w.waitForDeletion(lb)
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 }
 
-func TestALoadBalancerOfVirtualMachinesLeadsSomewhereBeforeItIsAnnounced(t *testing.T) {
+func TestEndpointsPrecedeAnnouncement(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	pool := w.pool("a", 4)
 	lb := w.balancer("lb")
-	w.says(lb, "service is waiting for external IP")
+	w.waitForMessage(lb, "service is waiting for external IP")
 	service := w.service(lb)
 	w.Expect(service.Spec.Type).To(Equal(corev1.ServiceTypeLoadBalancer))
 	w.Expect(service.Spec.LoadBalancerIP).To(Equal(first(pool, 0)))
 	w.Expect(service.Spec.Selector).To(BeEmpty())
 	w.Expect(service.Labels).To(HaveKeyWithValue("loadbalancer.harvesterhci.io/servicelb", "true"))
 	w.Expect(service.OwnerReferences).To(HaveLen(1))
-	w.leadsTo(lb, map[string]bool{"10.52.0.255": true})
+	w.waitForBackends(lb, map[string]bool{"10.52.0.255": true})
 	slice := w.slices(lb)[0]
 	w.Expect(slice.Name).To(Equal("lb"))
 	w.Expect(slice.CreationTimestamp.After(service.CreationTimestamp.Time)).To(BeFalse())
 	w.Expect(slice.Endpoints[0].TargetRef.UID).To(BeEquivalentTo("dummy347-546a-4642-9da6-5608endpoint"))
 
 	w.announce(service, first(pool, 0))
-	w.says(lb, "no running backend servers")
+	w.waitForMessage(lb, "no running backend servers")
 	w.Expect(lb.Status.Address).To(Equal(first(pool, 0)))
 	w.machine("vm-1", "192.168.1.5")
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	w.Expect(lb.Status.BackendServers).To(Equal([]string{"192.168.1.5"}))
-	w.leadsTo(lb, map[string]bool{"192.168.1.5": true})
+	w.waitForBackends(lb, map[string]bool{"192.168.1.5": true})
 }
 
 func TestALoadBalancerByDHCPHasTheAddressOfItsService(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	lb := w.balancer("lb", byDHCP)
-	w.says(lb, "service is waiting for external IP")
+	w.waitForMessage(lb, "service is waiting for external IP")
 	service := w.service(lb)
 	w.Expect(service.Spec.LoadBalancerIP).To(Equal("0.0.0.0"))
 	w.machine("vm-1", "192.168.1.5")
 	w.announce(service, "172.16.0.7")
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	w.Expect(lb.Status.Address).To(Equal("172.16.0.7"))
 	w.Expect(lb.Status.AllocatedAddress).To(Equal(lbv1.AllocatedAddress{IP: "0.0.0.0"}))
 	w.announce(service, "172.16.0.8") // the lease has changed
 	w.eventually(lb, func(g Gomega) { g.Expect(lb.Status.Address).To(Equal("172.16.0.8")) })
 
 	cluster := w.balancer("cluster", forCluster, byDHCP)
-	w.says(cluster, "")
+	w.waitForMessage(cluster, "")
 	w.Expect(cluster.Status.AllocatedAddress).To(Equal(lbv1.AllocatedAddress{IP: "0.0.0.0"}))
 }
 
-func TestMachinesThatComeMoveAndGoAreFollowed(t *testing.T) {
+func TestBackendsFollowMachines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pool("a", 4)
 	lb := w.balancer("lb", func(lb *lbv1.LoadBalancer) { lb.Spec.BackendServerSelector["tier"] = []string{"front", "middle"} })
 	w.announce(w.service(lb), w.service(lb).Spec.LoadBalancerIP)
 	one := w.machine("vm-1")
-	w.says(lb, "running backend servers have no IP")
+	w.waitForMessage(lb, "running backend servers have no IP")
 	one.Status.Interfaces = interfaces([]string{"192.168.1.5", "fd00::5"})
 	w.Expect(user.Update(t.Context(), one)).To(Succeed())
-	w.leadsTo(lb, map[string]bool{"192.168.1.5": true})
+	w.waitForBackends(lb, map[string]bool{"192.168.1.5": true})
 	w.Eventually(func() map[string]bool { return w.endpoints(lb, discoveryv1.AddressTypeIPv6) }).Should(Equal(map[string]bool{"fd00::5": true}))
 	two := w.machine("vm-2", "192.168.1.6")
-	w.leadsTo(lb, map[string]bool{"192.168.1.5": true, "192.168.1.6": true})
+	w.waitForBackends(lb, map[string]bool{"192.168.1.5": true, "192.168.1.6": true})
 	one.Status.Interfaces = interfaces([]string{"192.168.1.7"})
 	w.Expect(user.Update(t.Context(), one)).To(Succeed())
-	w.leadsTo(lb, map[string]bool{"192.168.1.7": true, "192.168.1.6": true})
+	w.waitForBackends(lb, map[string]bool{"192.168.1.7": true, "192.168.1.6": true})
 	w.Eventually(func() []discoveryv1.EndpointSlice { return w.slices(lb) }).Should(HaveLen(1), "none is left of the family that no machine has")
 	one.Labels["tier"] = "back"
 	w.Expect(user.Update(t.Context(), one)).To(Succeed())
-	w.leadsTo(lb, map[string]bool{"192.168.1.6": true})
+	w.waitForBackends(lb, map[string]bool{"192.168.1.6": true})
 	w.eventually(lb, func(g Gomega) { g.Expect(lb.Status.BackendServers).To(Equal([]string{"192.168.1.6"})) })
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	w.Expect(user.Delete(t.Context(), two)).To(Succeed())
-	w.says(lb, "no running backend servers")
-	w.leadsTo(lb, map[string]bool{"10.52.0.255": true})
+	w.waitForMessage(lb, "no running backend servers")
+	w.waitForBackends(lb, map[string]bool{"10.52.0.255": true})
 }
 
-func TestWhatAUserChangesIsDone(t *testing.T) {
+func TestSpecChanges(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pool("a", 4)
 	lb := w.balancer("lb")
 	service := w.service(lb)
@@ -119,14 +119,14 @@ func TestWhatAUserChangesIsDone(t *testing.T) {
 	w.machine("vm-1", "192.168.1.5")
 	other := w.machine("vm-2", "192.168.1.6")
 	change(w, other, func(o *kubevirtInstance) { o.Labels = map[string]string{"app": "other"} })
-	w.leadsTo(lb, map[string]bool{"192.168.1.5": true})
+	w.waitForBackends(lb, map[string]bool{"192.168.1.5": true})
 	nodePort := service.Spec.Ports[0].NodePort
 	change(w, lb, func(lb *lbv1.LoadBalancer) {
 		lb.Spec.Listeners[0].BackendPort = 9090
 		lb.Spec.Listeners = append(lb.Spec.Listeners, lbv1.Listener{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP, BackendPort: 5353})
 		lb.Spec.BackendServerSelector = map[string][]string{"app": {"web", "other"}}
 	})
-	w.leadsTo(lb, map[string]bool{"192.168.1.5": true, "192.168.1.6": true})
+	w.waitForBackends(lb, map[string]bool{"192.168.1.5": true, "192.168.1.6": true})
 	w.eventually(service, func(g Gomega) {
 		g.Expect(service.Spec.Ports).To(HaveLen(2))
 		g.Expect(service.Spec.Ports[0].TargetPort.IntValue()).To(Equal(9090))
@@ -134,6 +134,6 @@ func TestWhatAUserChangesIsDone(t *testing.T) {
 		g.Expect(service.Spec.Ports[1].Protocol).To(Equal(corev1.ProtocolUDP))
 	})
 	w.Expect(*w.slices(lb)[0].Ports[1].Port).To(BeEquivalentTo(5353))
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	w.Expect(lb.Status.Address).To(Equal(service.Spec.LoadBalancerIP))
 }

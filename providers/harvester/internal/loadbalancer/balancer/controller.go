@@ -70,16 +70,16 @@ type scope struct {
 	lb *lbv1.LoadBalancer
 	// before is the stored load balancer.
 	before *lbv1.LoadBalancer
-	news   []news
+	events []pendingEvent
 	// again is the requeue interval; 0 for none.
 	again time.Duration
 }
 
-// news is an event that is recorded once the change that it reports is stored, so that retries do not repeat it.
-type news struct{ kind, reason, note string }
+// pendingEvent is an event that is recorded once the change that it reports is stored, so that retries do not repeat it.
+type pendingEvent struct{ kind, reason, note string }
 
-func (s *scope) tell(kind, reason, note string, args ...any) {
-	s.news = append(s.news, news{kind, reason, fmt.Sprintf(note, args...)})
+func (s *scope) recordEvent(kind, reason, note string, args ...any) {
+	s.events = append(s.events, pendingEvent{kind, reason, fmt.Sprintf(note, args...)})
 }
 
 // +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=loadbalancers,verbs=get;list;watch;patch;delete
@@ -112,7 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if lb.DeletionTimestamp.IsZero() {
 		err = s.balance(ctx)
 	} else {
-		err = s.end(ctx)
+		err = s.finalize(ctx)
 	}
 	return reconcile.Outcome(ctrl.Result{RequeueAfter: s.again}, err, s.store(ctx))
 }
@@ -129,7 +129,7 @@ func (s *scope) key() types.NamespacedName { return client.ObjectKeyFromObject(s
 func (s *scope) balance(ctx context.Context) error {
 	wanted, why, err := s.allocate(ctx)
 	if err == nil {
-		err = s.prove(ctx)
+		err = s.verifyStatus(ctx)
 	}
 	if err != nil {
 		return s.failed(err)
@@ -145,7 +145,7 @@ func (s *scope) balance(ctx context.Context) error {
 		}
 	}
 	s.ready(why)
-	return s.giveBack(ctx, surplus(s.lb, service, wanted))
+	return s.release(ctx, releasablePools(s.lb, service, wanted))
 }
 
 // failed reports an error in the condition, unless a retry resolves it.
@@ -167,14 +167,14 @@ func (s *scope) ready(why problem) {
 	switch now, said := ready(s.lb); {
 	case now == before && said == message:
 	case now == corev1.ConditionTrue:
-		s.tell(corev1.EventTypeNormal, "Ready", "The load balancer has address %s", s.lb.Status.AllocatedAddress.IP)
+		s.recordEvent(corev1.EventTypeNormal, "Ready", "The load balancer has address %s", s.lb.Status.AllocatedAddress.IP)
 	case before == corev1.ConditionTrue || why.reason != reasonWaiting && why.reason != reasonNoBackends:
-		s.tell(corev1.EventTypeWarning, why.reason, "%s", said)
+		s.recordEvent(corev1.EventTypeWarning, why.reason, "%s", said)
 	}
 }
 
-// giveBack releases the load balancer's addresses in pools and removes the pools from its claims.
-func (s *scope) giveBack(ctx context.Context, pools []string) error {
+// release releases the load balancer's addresses in pools and removes the pools from its claims.
+func (s *scope) release(ctx context.Context, pools []string) error {
 	for _, pool := range pools {
 		if err := s.Addresses.Release(ctx, pool, id(s.lb)); err != nil {
 			s.ready(problem{reasonReleaseFails, fmt.Sprintf("releasing the address of IPPool %s failed: %s", pool, err)})
@@ -215,15 +215,15 @@ func (s *scope) store(ctx context.Context) error {
 		s.written.Note(s.lb)
 	}
 	s.before = s.lb.DeepCopy()
-	for _, n := range s.news {
+	for _, n := range s.events {
 		s.Recorder.Eventf(s.lb, nil, n.kind, n.reason, "Reconcile", "%s", n.note)
 	}
-	s.news = nil
+	s.events = nil
 	return nil
 }
 
-// promise stores, before an address is allocated, the finalizer and that the load balancer may hold an address of the pool.
-func (s *scope) promise(ctx context.Context, pool string) error {
+// recordClaim stores, before an address is allocated, the finalizer and that the load balancer may hold an address of the pool.
+func (s *scope) recordClaim(ctx context.Context, pool string) error {
 	controllerutil.AddFinalizer(s.lb, lbv1.LoadBalancerFinalizer)
 	if pool != "" && pool != s.lb.Status.AllocatedAddress.IPPool {
 		setClaims(s.lb, append(ipam.Claims(s.lb), pool))

@@ -56,7 +56,7 @@ func TestAMachineIsReachedAtTheFirstAddressOfItsOwnInterfacesThatOthersCanReach(
 	}
 }
 
-func TestALoadBalancerLeadsToMachinesThatHaveOneOfTheValuesOfEachLabelAndRun(t *testing.T) {
+func TestBackendSelection(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	machine := func(name string, labels map[string]string, change ...func(*kubevirtv1.VirtualMachineInstance)) *kubevirtv1.VirtualMachineInstance {
@@ -101,7 +101,7 @@ func TestAPortKeepsWhatOthersHaveAddedToIt(t *testing.T) {
 	}))
 }
 
-func TestWhereTrafficIsLed(t *testing.T) {
+func TestEndpoints(t *testing.T) {
 	t.Parallel()
 	up, down := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
 	six := netip.MustParseAddr("fd00::1")
@@ -151,7 +151,7 @@ func TestMoreMachinesThanAnEndpointSliceCanHaveAreInSeveral(t *testing.T) {
 	g.Expect(slices["lb-2"].Endpoints).To(HaveLen(1))
 }
 
-func TestWhatBelongsToALoadBalancer(t *testing.T) {
+func TestBelongs(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	lb := &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{UID: "1"}}
@@ -163,7 +163,7 @@ func TestWhatBelongsToALoadBalancer(t *testing.T) {
 	g.Expect(belongs(lb, &corev1.Service{})).To(BeFalse())
 }
 
-func TestWhichAddressesAreGivenBack(t *testing.T) {
+func TestReleasablePools(t *testing.T) {
 	t.Parallel()
 	announced := func(ip string) *corev1.Service {
 		s := &corev1.Service{}
@@ -195,7 +195,7 @@ func TestWhichAddressesAreGivenBack(t *testing.T) {
 			lb.Spec.WorkloadType, lb.Status.Address = tc.workload, tc.address
 			lb.Annotations = map[string]string{lbv1.ClaimsAnnotation: tc.claims}
 			lb.Status.AllocatedAddress = lbv1.AllocatedAddress{IPPool: "new", IP: "10.0.0.1"}
-			NewWithT(t).Expect(surplus(lb, tc.service, "wanted")).To(ConsistOf(tc.wanted))
+			NewWithT(t).Expect(releasablePools(lb, tc.service, "wanted")).To(ConsistOf(tc.wanted))
 		})
 	}
 }
@@ -210,14 +210,14 @@ func TestAnAddressThatReplacesAnotherLeavesThatClaimed(t *testing.T) {
 		IP: netip.MustParseAddr("fd00::5"), Subnet: netip.MustParsePrefix("fd00::/64"), Gateway: netip.MustParseAddr("fd00::1"),
 	}})
 	g.Expect(address).To(Equal(lbv1.AllocatedAddress{IPPool: "b", IP: "fd00::5", Mask: "ffff:ffff:ffff:ffff::", Gateway: "fd00::1"}))
-	take(lb, address)
+	setAddress(lb, address)
 	g.Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.ClaimsAnnotation, "a"))
-	g.Expect(mayHold(lb)).To(ConsistOf("a", "b"))
-	take(lb, address)
+	g.Expect(possiblePools(lb)).To(ConsistOf("a", "b"))
+	setAddress(lb, address)
 	g.Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.ClaimsAnnotation, "a"))
 }
 
-func TestTheTimesOfTheConditionChangeWithWhatItSays(t *testing.T) {
+func TestConditionTimesChangeWithContent(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	lb := &lbv1.LoadBalancer{}

@@ -16,14 +16,14 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// end releases what the load balancer has: its Service first, and its address only after the Service is deleted, so that no other holder
-// gets an address that is still announced.
-func (s *scope) end(ctx context.Context) error {
+// finalize releases what the load balancer has: its Service first, and its address only after the Service is deleted, so that no other
+// holder gets an address that is still announced.
+func (s *scope) finalize(ctx context.Context) error {
 	s.Health.Remove(s.key())
 	if !controllerutil.ContainsFinalizer(s.lb, lbv1.LoadBalancerFinalizer) {
 		return nil
 	}
-	gone, err := s.silence(ctx)
+	gone, err := s.deleteService(ctx)
 	if err != nil || !gone {
 		return err
 	}
@@ -31,17 +31,17 @@ func (s *scope) end(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.lead(ctx, before, nil); err != nil {
+	if _, err := s.writeSlices(ctx, before, nil); err != nil {
 		return err
 	}
-	if there, err := s.stillThere(ctx); err != nil || !there {
+	if there, err := s.isStored(ctx); err != nil || !there {
 		return err
 	}
-	pools, err := s.holding(ctx)
+	pools, err := s.heldPools(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.giveBack(ctx, pools); err != nil {
+	if err := s.release(ctx, pools); err != nil {
 		return err
 	}
 	s.confirmed.Delete(s.key())
@@ -49,11 +49,11 @@ func (s *scope) end(ctx context.Context) error {
 	return nil
 }
 
-// holding returns the pools in which the load balancer may hold an address, regardless of its status and annotations, which any client
+// heldPools returns the pools in which the load balancer may hold an address, regardless of its status and annotations, which any client
 // can write. Addresses in blocks of a pool are covered only by the confirmed address.
-func (s *scope) holding(ctx context.Context) ([]string, error) {
+func (s *scope) heldPools(ctx context.Context) ([]string, error) {
 	s.restore()
-	names := mayHold(s.lb)
+	names := possiblePools(s.lb)
 	pools := &lbv1.IPPoolList{}
 	if err := s.Client.List(ctx, pools, client.UnsafeDisableDeepCopy); err != nil { // read-only, and pools can be large
 		return nil, fmt.Errorf("listing pools: %w", err)
@@ -70,8 +70,8 @@ func (s *scope) holding(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// silence deletes the Service and reports whether it no longer exists. Its deletion enqueues the load balancer again.
-func (s *scope) silence(ctx context.Context) (bool, error) {
+// deleteService deletes the Service and reports whether it no longer exists. Its deletion enqueues the load balancer again.
+func (s *scope) deleteService(ctx context.Context) (bool, error) {
 	service, err := reconcile.Find(ctx, s.Client, s.key(), &corev1.Service{})
 	if err == nil && service == nil && isForVMs(s.lb) {
 		service, err = reconcile.Find(ctx, s.Live, s.key(), &corev1.Service{}) // the cache may not have it yet
@@ -93,9 +93,9 @@ func (s *scope) silence(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// stillThere reports whether the load balancer is the stored one: a new one of the same name may already have an address, under the same
+// isStored reports whether the load balancer is the stored one: a new one of the same name may already have an address, under the same
 // id.
-func (s *scope) stillThere(ctx context.Context) (bool, error) {
+func (s *scope) isStored(ctx context.Context) (bool, error) {
 	stored, err := reconcile.Find(ctx, s.Live, s.key(), &lbv1.LoadBalancer{})
 	return stored != nil && stored.UID == s.lb.UID, err
 }

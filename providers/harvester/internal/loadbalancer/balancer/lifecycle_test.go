@@ -21,34 +21,34 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
 )
 
-func TestAnAddressIsGivenBackOnlyWhenTheServiceIsGone(t *testing.T) {
+func TestAddressIsReleasedAfterServiceDeletion(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	pool := w.pool("a", 1)
 	lb := w.balancer("lb")
 	service := w.service(lb)
 	change(w, service, func(service *corev1.Service) { service.Finalizers = []string{"example.com/held"} })
 	w.Expect(user.Delete(t.Context(), lb)).To(Succeed())
-	w.says(lb, "waiting for the deletion of Service "+w.name+"/lb with finalizers [example.com/held]")
+	w.waitForMessage(lb, "waiting for the deletion of Service "+w.name+"/lb with finalizers [example.com/held]")
 	next := w.balancer("next", forCluster)
-	w.says(next, "no available IP")
+	w.waitForMessage(next, "no available IP")
 	w.Expect(w.allocated(pool)).To(Equal(map[string]string{first(pool, 0): w.holder("lb")}))
 	change(w, service, func(service *corev1.Service) { service.Finalizers = nil })
-	w.gone(lb)
-	w.says(next, "")
+	w.waitForDeletion(lb)
+	w.waitForMessage(next, "")
 	w.Expect(w.slices(lb)).To(BeEmpty())
 }
 
-func TestALoadBalancerGoesAlsoWhenItsPoolIsGone(t *testing.T) {
+func TestLoadBalancerDeletionWithoutPool(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	pool := w.pool("a", 1)
 	lb := w.balancer("lb")
 	w.service(lb)
 	w.Expect(user.Delete(t.Context(), pool)).To(Succeed())
-	w.gone(pool)
+	w.waitForDeletion(pool)
 	w.Expect(user.Delete(t.Context(), lb)).To(Succeed())
-	w.gone(lb)
+	w.waitForDeletion(lb)
 }
 
 // failing fails the release of addresses while it is set.
@@ -64,66 +64,66 @@ func (f *failing) Release(ctx context.Context, pool, id string) error {
 	return f.Addresses.Release(ctx, pool, id)
 }
 
-func TestALoadBalancerWhoseAddressCannotBeGivenBackSaysSoAndStays(t *testing.T) {
+func TestFailedReleaseBlocksDeletion(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
+	w := emptyFixture(t)
 	f := &failing{}
 	f.fails.Store(true)
 	w.start(func(r *balancer.Reconciler) { f.Addresses, r.Addresses = r.Addresses, f })
 	pool := w.pool("a", 1)
 	lb := w.balancer("lb", forCluster)
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	w.Expect(user.Delete(t.Context(), lb)).To(Succeed())
-	w.says(lb, "releasing the address of IPPool "+pool.Name+" failed: out of order")
+	w.waitForMessage(lb, "releasing the address of IPPool "+pool.Name+" failed: out of order")
 	f.fails.Store(false)
-	w.gone(lb)
+	w.waitForDeletion(lb)
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 }
 
 func TestAServiceThatIsNotTheLoadBalancersStaysAsItIsAndIsNamed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	pool := w.pool("a", 1)
 	foreign := &corev1.Service{ObjectMeta: w.meta("lb"), Spec: corev1.ServiceSpec{
 		Ports: []corev1.ServicePort{{Name: "own", Port: 443}}, Selector: map[string]string{"app": "own"},
 	}}
 	w.create(foreign)
 	lb := w.balancer("lb")
-	w.says(lb, "Service "+w.name+"/lb was not created for this load balancer: delete it")
+	w.waitForMessage(lb, "Service "+w.name+"/lb was not created for this load balancer: delete it")
 	w.Expect(w.get(foreign)).To(Succeed())
 	w.Expect(foreign.Spec.Ports[0].Name).To(Equal("own"))
 	w.Expect(foreign.Labels).To(BeEmpty())
 	w.Expect(w.slices(lb)).To(BeEmpty(), "its traffic goes where it went")
 
 	w.Expect(user.Delete(t.Context(), lb)).To(Succeed())
-	w.gone(lb)
+	w.waitForDeletion(lb)
 	w.Expect(w.get(foreign)).To(Succeed(), "it stays when the load balancer goes")
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 
 	again := w.balancer("lb")
-	w.says(again, "was not created for this load balancer")
+	w.waitForMessage(again, "was not created for this load balancer")
 	w.Expect(user.Delete(t.Context(), foreign)).To(Succeed())
-	w.says(again, "service is waiting for external IP")
+	w.waitForMessage(again, "service is waiting for external IP")
 	w.Expect(w.service(again).Spec.LoadBalancerIP).To(Equal(first(pool, 0)))
 }
 
 func TestAnEndpointSliceThatIsNotTheLoadBalancersStaysAsItIsAndIsNamed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pool("a", 1)
 	foreign := &discoveryv1.EndpointSlice{ObjectMeta: w.meta("lb"), AddressType: discoveryv1.AddressTypeFQDN, Endpoints: []discoveryv1.Endpoint{
 		{Addresses: []string{"example.com"}},
 	}}
 	w.create(foreign)
 	lb := w.balancer("lb")
-	w.says(lb, "EndpointSlice "+w.name+"/lb was not created for this load balancer")
+	w.waitForMessage(lb, "EndpointSlice "+w.name+"/lb was not created for this load balancer")
 	w.Expect(user.Delete(t.Context(), foreign)).To(Succeed())
-	w.says(lb, "service is waiting for external IP")
+	w.waitForMessage(lb, "service is waiting for external IP")
 }
 
 func TestAServiceAndEndpointsThatWereMadeBeforeTheLoadBalancerWasServedBecomeItsOwn(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
+	w := emptyFixture(t)
 	pool := w.pool("a", 1)
 	labels := map[string]string{lbv1.ServiceLabel: "true", "example.com/cluster": "c"}
 	service := &corev1.Service{ObjectMeta: w.meta("lb"), Spec: corev1.ServiceSpec{
@@ -140,21 +140,21 @@ func TestAServiceAndEndpointsThatWereMadeBeforeTheLoadBalancerWasServedBecomeIts
 	w.eventually(service, func(g Gomega) { g.Expect(service.Spec.LoadBalancerIP).To(Equal(first(pool, 0))) })
 	w.Expect(service.Labels).To(Equal(labels))
 	w.Expect(service.Annotations).To(HaveLen(1))
-	w.leadsTo(lb, map[string]bool{"10.52.0.255": true})
+	w.waitForBackends(lb, map[string]bool{"10.52.0.255": true})
 	w.eventually(slice, func(g Gomega) { g.Expect(slice.Labels).To(HaveKey("example.com/cluster")) })
 	w.Expect(user.Delete(t.Context(), lb)).To(Succeed())
-	w.gone(lb)
-	w.gone(service)
+	w.waitForDeletion(lb)
+	w.waitForDeletion(service)
 }
 
-func TestAServiceThatSomebodyDeletesOrChangesIsMadeAgain(t *testing.T) {
+func TestServiceIsRestored(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	pool := w.pool("a", 1)
 	w.kubeVIP()
 	w.machine("vm-1", "192.168.1.5")
 	lb := w.balancer("lb")
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	service := w.service(lb)
 	change(w, service, func(service *corev1.Service) { service.Spec.Selector = map[string]string{"app": "other"} })
 	w.eventually(service, func(g Gomega) { g.Expect(service.Spec.Selector).To(BeEmpty()) })
@@ -164,48 +164,48 @@ func TestAServiceThatSomebodyDeletesOrChangesIsMadeAgain(t *testing.T) {
 		g.Expect(w.get(service)).To(Succeed())
 		g.Expect(service.UID).NotTo(Equal(uid))
 	}).Should(Succeed())
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	w.Expect(lb.Status.Address).To(Equal(first(pool, 0)))
 	slice := w.slices(lb)[0]
 	w.Expect(user.Delete(t.Context(), &slice)).To(Succeed())
-	w.leadsTo(lb, map[string]bool{"192.168.1.5": true})
+	w.waitForBackends(lb, map[string]bool{"192.168.1.5": true})
 }
 
 func TestAPausedLoadBalancerIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	pool := w.pool("a", 4)
 	pause := func(lb *lbv1.LoadBalancer) { lb.Annotations = map[string]string{"cluster.x-k8s.io/paused": ""} }
 	paused := w.balancer("paused", forCluster, pause)
 	other := w.balancer("other", forCluster)
-	w.says(other, "")
+	w.waitForMessage(other, "")
 	w.Expect(w.get(paused)).To(Succeed())
 	w.Expect(paused.Status.Conditions).To(BeEmpty())
 	change(w, paused, func(lb *lbv1.LoadBalancer) { lb.Annotations = nil })
-	w.says(paused, "")
+	w.waitForMessage(paused, "")
 	change(w, paused, pause)
 	w.Expect(user.Delete(t.Context(), paused)).To(Succeed())
 	w.Expect(user.Delete(t.Context(), other)).To(Succeed())
-	w.gone(other)
+	w.waitForDeletion(other)
 	w.Expect(w.allocated(pool)).To(HaveLen(1))
 	change(w, paused, func(lb *lbv1.LoadBalancer) { lb.Annotations = nil })
-	w.gone(paused)
+	w.waitForDeletion(paused)
 }
 
-func TestAServiceThatTheAPIServerRefusesIsToldAndMadeWhenTheLoadBalancerIsCorrected(t *testing.T) {
+func TestRejectedServiceIsReported(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pool("a", 4)
 	lb := w.balancer("lb", func(lb *lbv1.LoadBalancer) { lb.Spec.Listeners = append(lb.Spec.Listeners, lb.Spec.Listeners[0]) })
-	w.says(lb, "spec.listeners[1].name: Duplicate value")
+	w.waitForMessage(lb, "spec.listeners[1].name: Duplicate value")
 	w.Expect(lb.Status.AllocatedAddress.IP).To(BeEmpty())
 	change(w, lb, func(lb *lbv1.LoadBalancer) { lb.Spec.Listeners = lb.Spec.Listeners[:1] })
-	w.says(lb, "service is waiting for external IP")
+	w.waitForMessage(lb, "service is waiting for external IP")
 	change(w, lb, func(lb *lbv1.LoadBalancer) { lb.Spec.Listeners = append(lb.Spec.Listeners, lb.Spec.Listeners[0]) })
-	w.says(lb, "the API server rejects")
+	w.waitForMessage(lb, "the API server rejects")
 	w.Expect(w.service(lb).Spec.Ports).To(HaveLen(1))
 	change(w, lb, func(lb *lbv1.LoadBalancer) { lb.Spec.Listeners = lb.Spec.Listeners[:1] })
-	w.says(lb, "service is waiting for external IP")
+	w.waitForMessage(lb, "service is waiting for external IP")
 }
 
 // own returns an address of this host that machines could have.
@@ -224,9 +224,9 @@ func own(t *testing.T) netip.Addr {
 	return netip.Addr{}
 }
 
-func TestTrafficGoesToMachinesThatAnswerOnly(t *testing.T) {
+func TestOnlyHealthyMachinesGetTraffic(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pool("a", 4)
 	w.kubeVIP()
 	address := own(t).String()
@@ -238,20 +238,20 @@ func TestTrafficGoesToMachinesThatAnswerOnly(t *testing.T) {
 		lb.Spec.Listeners[0].BackendPort = int32(port)
 		lb.Spec.HealthCheck = &lbv1.HealthCheck{Port: uint(port), SuccessThreshold: 1, FailureThreshold: 2, PeriodSeconds: 1, TimeoutSeconds: 1}
 	})
-	w.says(lb, "")
-	w.leadsTo(lb, map[string]bool{address: true})
+	w.waitForMessage(lb, "")
+	w.waitForBackends(lb, map[string]bool{address: true})
 	w.Expect(listener.Close()).To(Succeed())
-	w.says(lb, "running backend servers are not probed as healthy total:1, healthy:0")
-	w.leadsTo(lb, map[string]bool{address: false, "10.52.0.255": true})
+	w.waitForMessage(lb, "running backend servers are not probed as healthy total:1, healthy:0")
+	w.waitForBackends(lb, map[string]bool{address: false, "10.52.0.255": true})
 	w.Expect(lb.Status.BackendServers).To(Equal([]string{address}))
 	change(w, lb, func(lb *lbv1.LoadBalancer) { lb.Spec.HealthCheck = nil })
-	w.says(lb, "")
-	w.leadsTo(lb, map[string]bool{address: true})
+	w.waitForMessage(lb, "")
+	w.waitForBackends(lb, map[string]bool{address: true})
 }
 
-func TestAMachineThatWasHealthyIsSoAfterARestartUntilItIsFoundNotToBe(t *testing.T) {
+func TestHealthSurvivesRestart(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
+	w := emptyFixture(t)
 	pool := w.pool("a", 4)
 	machine := w.machine("vm-1", "192.0.2.1") // unused address
 	lb := w.balancer("lb", func(lb *lbv1.LoadBalancer) {
@@ -267,8 +267,8 @@ func TestAMachineThatWasHealthyIsSoAfterARestartUntilItIsFoundNotToBe(t *testing
 	w.create(slice)
 	w.kubeVIP()
 	w.start(nil)
-	w.says(lb, "")
-	w.leadsTo(lb, map[string]bool{"192.0.2.1": true})
+	w.waitForMessage(lb, "")
+	w.waitForBackends(lb, map[string]bool{"192.0.2.1": true})
 	w.Expect(lb.Status.Address).To(Equal(first(pool, 0)))
 	w.Expect(client.IgnoreNotFound(w.get(slice))).To(Succeed())
 }

@@ -20,20 +20,20 @@ import (
 // scrapeLimit is how long a scrape waits for the cache of load balancers.
 const scrapeLimit = 5 * time.Second
 
-// census is a collector that counts load balancers by state at each scrape:
+// collector counts load balancers by state at each scrape:
 //
 //	harvester_load_balancers{workload,ready,reason}  workload is vm or cluster; ready is True, False or Unknown, and reason why it is not True
 //
 // Only the leader exports it.
-type census struct {
-	known client.Reader
-	leads <-chan struct{}
-	desc  *prometheus.Desc
+type collector struct {
+	reader client.Reader
+	leads  <-chan struct{}
+	desc   *prometheus.Desc
 }
 
 // CountBalancers registers a collector that counts the cached load balancers.
 func CountBalancers(mgr ctrl.Manager, registry prometheus.Registerer) error {
-	c := &census{known: mgr.GetClient(), leads: mgr.Elected(), desc: prometheus.NewDesc(lbv1.BalancersMetric,
+	c := &collector{reader: mgr.GetClient(), leads: mgr.Elected(), desc: prometheus.NewDesc(lbv1.BalancersMetric,
 		"Number of load balancers by workload type, and by status and reason of their condition Ready.", []string{"workload", "ready", "reason"}, nil)}
 	if err := registry.Register(c); err != nil {
 		return fmt.Errorf("registering metrics of load balancers: %w", err)
@@ -42,10 +42,10 @@ func CountBalancers(mgr ctrl.Manager, registry prometheus.Registerer) error {
 }
 
 // Describe implements prometheus.Collector.
-func (c *census) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
+func (c *collector) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
 
 // Collect implements prometheus.Collector.
-func (c *census) Collect(to chan<- prometheus.Metric) {
+func (c *collector) Collect(to chan<- prometheus.Metric) {
 	select {
 	case <-c.leads:
 	default:
@@ -54,11 +54,11 @@ func (c *census) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
 	defer cancel()
 	list := &lbv1.LoadBalancerList{}
-	if err := c.known.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil { // read-only
+	if err := c.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil { // read-only
 		to <- prometheus.NewInvalidMetric(c.desc, fmt.Errorf("listing load balancers: %w", err))
 		return
 	}
-	for is, count := range counted(list.Items) {
+	for is, count := range countByReadiness(list.Items) {
 		to <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(count), is.workload, is.ready, is.reason)
 	}
 }
@@ -66,7 +66,7 @@ func (c *census) Collect(to chan<- prometheus.Metric) {
 // readiness holds the labels of the metric.
 type readiness struct{ workload, ready, reason string }
 
-func counted(all []lbv1.LoadBalancer) map[readiness]int {
+func countByReadiness(all []lbv1.LoadBalancer) map[readiness]int {
 	counts := map[readiness]int{}
 	for i := range all {
 		is := readiness{workload: string(cmp.Or(all[i].Spec.WorkloadType, lbv1.WorkloadVM)), ready: string(corev1.ConditionUnknown)}

@@ -28,7 +28,7 @@ func (l listing) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 	return nil
 }
 
-func TestLoadBalancersAreCountedByReadinessAndReasonByTheManagerThatLeads(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	g := NewWithT(t)
 	with := func(workload lbv1.WorkloadType, conditions ...lbv1.Condition) lbv1.LoadBalancer {
 		return lbv1.LoadBalancer{Spec: lbv1.LoadBalancerSpec{WorkloadType: workload}, Status: lbv1.LoadBalancerStatus{Conditions: conditions}}
@@ -38,7 +38,7 @@ func TestLoadBalancersAreCountedByReadinessAndReasonByTheManagerThatLeads(t *tes
 		return is
 	}
 	leads := make(chan struct{})
-	c := &census{leads: leads, desc: prometheus.NewDesc("harvester_load_balancers", "Help.", []string{"workload", "ready", "reason"}, nil), known: listing{all: []lbv1.LoadBalancer{
+	c := &collector{leads: leads, desc: prometheus.NewDesc("harvester_load_balancers", "Help.", []string{"workload", "ready", "reason"}, nil), reader: listing{all: []lbv1.LoadBalancer{
 		with("", ready("")...), with(lbv1.WorkloadVM, ready("")...), with(lbv1.WorkloadCluster, ready(reasonExhausted)...), with(lbv1.WorkloadCluster),
 	}}}
 	g.Expect(testutil.CollectAndCount(c)).To(BeZero())

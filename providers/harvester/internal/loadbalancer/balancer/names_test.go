@@ -32,8 +32,8 @@ func (r inNamespace) List(ctx context.Context, list client.ObjectList, opts ...c
 	return r.Reader.List(ctx, list, opts...)
 }
 
-// takesOver runs the migration before any allocation, as a new leader does.
-func (w *world) takesOver(recorder events.EventRecorder) func(*balancer.Reconciler) {
+// migrate runs the migration before any allocation, as a new leader does.
+func (w *fixture) migrate(recorder events.EventRecorder) func(*balancer.Reconciler) {
 	return func(r *balancer.Reconciler) {
 		live := inNamespace{r.Live, w.name}
 		takeover := migration.New(r.Client, live, ipam.NewAllocator(r.Client, live), recorder)
@@ -42,27 +42,27 @@ func (w *world) takesOver(recorder events.EventRecorder) func(*balancer.Reconcil
 	}
 }
 
-func TestOneLoadBalancerWhosePoolCannotExistDoesNotKeepAllOthersFromTheirAddresses(t *testing.T) {
+func TestInvalidPoolNameDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	for name, pool := range map[string]string{"a name with a namespace": "a/b", "a path": "..", "a name that does not fit into a URL": "50%"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := emptyWorld(t)
+			w := emptyFixture(t)
 			given := w.pool("a", 4)
 			w.balancer("odd", forCluster, func(lb *lbv1.LoadBalancer) {
 				lb.Status.AllocatedAddress = lbv1.AllocatedAddress{IP: "10.9.9.9", IPPool: pool}
 			})
 			other := w.balancer("other", forCluster)
-			w.start(w.takesOver(&events.FakeRecorder{}))
-			w.says(other, "")
+			w.start(w.migrate(&events.FakeRecorder{}))
+			w.waitForMessage(other, "")
 			w.Expect(other.Status.AllocatedAddress.IP).To(Equal(first(given, 0)))
 		})
 	}
 }
 
-func TestALoadBalancerWhosePoolGivesNothingDoesNotKeepOthersFromTheirAddresses(t *testing.T) {
+func TestBrokenPoolDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
+	w := emptyFixture(t)
 	given, broken := w.pool("a", 4), w.pool("broken", 4)
 	w.balancer("odd", forCluster, func(lb *lbv1.LoadBalancer) {
 		lb.Status.AllocatedAddress = lbv1.AllocatedAddress{IP: first(broken, 1), IPPool: broken.Name}
@@ -75,18 +75,18 @@ func TestALoadBalancerWhosePoolGivesNothingDoesNotKeepOthersFromTheirAddresses(t
 		r.Addresses = takeover
 		go func() { _ = takeover.Start(w.t.Context()) }()
 	})
-	w.says(other, "")
+	w.waitForMessage(other, "")
 	w.Expect(other.Status.AllocatedAddress.IP).To(Equal(first(given, 0)))
 	w.Expect(recorder.Events).To(Receive(And(ContainSubstring("AddressNotTakenOver"), ContainSubstring("refused"))))
 }
 
 func TestALoadBalancerThatNamesAPoolByNoNameCanBeDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	lb := w.balancer("lb", forCluster, func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = "default/pool-1" })
-	w.says(lb, `spec.ipPool: Invalid value: "default/pool-1": must be the name of an IPPool`)
+	w.waitForMessage(lb, `spec.ipPool: Invalid value: "default/pool-1": must be the name of an IPPool`)
 	w.Expect(user.Delete(t.Context(), lb)).To(Succeed())
-	w.gone(lb)
+	w.waitForDeletion(lb)
 
 	// Earlier releases have recorded claims with such names.
 	promised := w.balancer("promised", forCluster, func(lb *lbv1.LoadBalancer) {
@@ -94,24 +94,24 @@ func TestALoadBalancerThatNamesAPoolByNoNameCanBeDeleted(t *testing.T) {
 		lb.Annotations = map[string]string{lbv1.ClaimsAnnotation: "default/pool-1"}
 	})
 	w.Expect(user.Delete(t.Context(), promised)).To(Succeed())
-	w.gone(promised)
+	w.waitForDeletion(promised)
 }
 
 func TestANameOfAPoolThatWasMistypedCanBeCorrected(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	pool := w.pool("a", 4)
 	lb := w.balancer("lb", forCluster, func(lb *lbv1.LoadBalancer) {
 		lb.Spec.IPPool, lb.Finalizers = "default/"+pool.Name, []string{lbv1.LoadBalancerFinalizer}
 		lb.Annotations = map[string]string{lbv1.ClaimsAnnotation: lb.Spec.IPPool} // as in earlier releases
 	})
-	w.says(lb, "must be the name of an IPPool")
+	w.waitForMessage(lb, "must be the name of an IPPool")
 	change(w, lb, func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = pool.Name })
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	change(w, lb, func(lb *lbv1.LoadBalancer) { lb.Status.Address = lb.Status.AllocatedAddress.IP })
 	w.eventually(lb, func(g Gomega) { g.Expect(lb.Annotations).NotTo(HaveKey(lbv1.ClaimsAnnotation)) })
 	w.Expect(user.Delete(t.Context(), lb)).To(Succeed())
-	w.gone(lb)
+	w.waitForDeletion(lb)
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 }
 

@@ -14,73 +14,73 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
 )
 
-func TestALoadBalancerForWhichThereIsNoPoolGetsItsAddressWhenThereIsOne(t *testing.T) {
+func TestNewPoolServesWaitingLoadBalancer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	lb := w.balancer("lb", forCluster)
-	w.says(lb, "no matched IPPool with requirement")
+	w.waitForMessage(lb, "no matched IPPool with requirement")
 	w.Expect(lb.Finalizers).To(BeEmpty(), "there is nothing to be given back")
 	pool := w.pool("a", 4)
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	w.Expect(lb.Status.AllocatedAddress.IP).To(Equal(first(pool, 0)))
 
 	named := w.balancer("named", forCluster, func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = w.name + "-b" })
-	w.says(named, "IPPool "+w.name+"-b, named by spec.ipPool, does not exist: create it")
+	w.waitForMessage(named, "IPPool "+w.name+"-b, named by spec.ipPool, does not exist: create it")
 	w.pool("b", 4)
-	w.says(named, "")
+	w.waitForMessage(named, "")
 }
 
 func TestAnExhaustedPoolIsWaitedForUntilAnAddressIsGivenBack(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	pool := w.pool("a", 1)
 	holder := w.balancer("holder", forCluster)
-	w.says(holder, "")
+	w.waitForMessage(holder, "")
 	waiting := w.balancer("waiting", forCluster)
-	w.says(waiting, "no available IP in IPPool "+pool.Name)
+	w.waitForMessage(waiting, "no available IP in IPPool "+pool.Name)
 	w.Expect(user.Delete(t.Context(), holder)).To(Succeed())
-	w.says(waiting, "")
+	w.waitForMessage(waiting, "")
 	w.Expect(waiting.Annotations).NotTo(HaveKey(lbv1.ClaimsAnnotation))
 	w.Expect(w.allocated(pool)).To(Equal(map[string]string{first(pool, 0): w.holder("waiting")}))
 
 	another := w.balancer("another", forCluster)
-	w.says(another, "no available IP")
+	w.waitForMessage(another, "no available IP")
 	change(w, pool, func(pool *lbv1.IPPool) {
 		pool.Spec.Ranges = append(pool.Spec.Ranges, lbv1.Range{Subnet: "10.250.1.0/24"})
 	})
-	w.says(another, "")
+	w.waitForMessage(another, "")
 }
 
-func TestALoadBalancerThatIsToHaveAnAddressOfAnotherPoolHasBothUntilTheNewOneIsAnnounced(t *testing.T) {
+func TestPoolChangeKeepsAddressUntilAnnounced(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	a, b := w.pool("a", 4), w.pool("b", 4)
 	lb := w.balancer("lb", from(a))
 	service := w.service(lb)
 	w.announce(service, first(a, 0))
 	w.machine("vm-1", "192.168.1.5")
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	change(w, lb, func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = b.Name })
 	w.eventually(service, func(g Gomega) { g.Expect(service.Spec.LoadBalancerIP).To(Equal(first(b, 0))) })
-	w.says(lb, "service is waiting for external IP")
+	w.waitForMessage(lb, "service is waiting for external IP")
 	w.Expect(lb.Status.AllocatedAddress.IP).To(Equal(first(b, 0)))
 	w.Expect(lb.Status.Address).To(Equal(first(a, 0)), "it is announced there still")
 	w.Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.ClaimsAnnotation, a.Name))
 	w.Expect(w.allocated(a)).To(HaveKey(first(a, 0)))
 	w.announce(service, first(b, 0))
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	w.Expect(lb.Status.Address).To(Equal(first(b, 0)))
 	w.eventually(lb, func(g Gomega) { g.Expect(lb.Annotations).NotTo(HaveKey(lbv1.ClaimsAnnotation)) })
 	w.Expect(w.allocated(a)).To(BeEmpty())
 	w.Expect(w.allocated(b)).To(HaveLen(1))
 }
 
-func TestTheAddressOfAGuestClusterIsGivenBackWhenTheClusterHasTheNewOne(t *testing.T) {
+func TestPoolChangeOfGuestCluster(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	a, b := w.pool("a", 4), w.pool("b", 4)
 	lb := w.balancer("lb", forCluster, from(a))
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	change(w, lb, func(lb *lbv1.LoadBalancer) { lb.Status.Address, lb.Spec.IPPool = first(a, 0), b.Name })
 	w.eventually(lb, func(g Gomega) { g.Expect(lb.Status.AllocatedAddress.IP).To(Equal(first(b, 0))) })
 	w.Expect(w.allocated(a)).To(HaveLen(1))
@@ -91,36 +91,36 @@ func TestTheAddressOfAGuestClusterIsGivenBackWhenTheClusterHasTheNewOne(t *testi
 	change(w, lb, func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = a.Name }) // it is deleted while it has both
 	w.Eventually(func() map[string]string { return w.allocated(a) }).Should(HaveLen(1))
 	w.Expect(user.Delete(t.Context(), lb)).To(Succeed())
-	w.gone(lb)
+	w.waitForDeletion(lb)
 	w.Expect(w.allocated(a)).To(BeEmpty())
 	w.Expect(w.allocated(b)).To(BeEmpty())
 }
 
-func TestAnAddressIsKeptAsLongAsThePoolThatIsToReplaceItHasNone(t *testing.T) {
+func TestPoolChangeToExhaustedPoolKeepsAddress(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	a, b := w.pool("a", 1), w.pool("b", 1)
-	w.says(w.balancer("holder", forCluster, from(b)), "")
+	w.waitForMessage(w.balancer("holder", forCluster, from(b)), "")
 	w.kubeVIP()
 	w.machine("vm-1", "192.168.1.5")
 	lb := w.balancer("lb", from(a))
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	change(w, lb, func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = b.Name })
-	w.says(lb, "no available IP in IPPool "+b.Name)
+	w.waitForMessage(lb, "no available IP in IPPool "+b.Name)
 	w.Expect(lb.Status.Address).To(Equal(first(a, 0)))
 	w.Expect(w.service(lb).Spec.LoadBalancerIP).To(Equal(first(a, 0)))
 	change(w, lb, func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = a.Name })
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	w.eventually(lb, func(g Gomega) { g.Expect(lb.Annotations).NotTo(HaveKey(lbv1.ClaimsAnnotation)) })
 }
 
-func TestAnAddressThatSomebodyWritesIntoTheStatusIsNotTheLoadBalancers(t *testing.T) {
+func TestForeignStatusAddressIsIgnored(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	pool := w.pool("a", 4)
 	one, two := w.balancer("one", forCluster), w.balancer("two", forCluster)
-	w.says(one, "")
-	w.says(two, "")
+	w.waitForMessage(one, "")
+	w.waitForMessage(two, "")
 	right := two.Status.AllocatedAddress
 	stolen := one.Status.AllocatedAddress
 	change(w, two, func(lb *lbv1.LoadBalancer) { lb.Status.AllocatedAddress = stolen })
@@ -136,46 +136,46 @@ func TestAnAddressThatSomebodyWritesIntoTheStatusIsNotTheLoadBalancers(t *testin
 	w.Expect(w.allocated(pool)).To(HaveLen(2))
 }
 
-func TestAnAddressThatThePoolHasForgottenIsKept(t *testing.T) {
+func TestUnrecordedAddressIsKept(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
+	w := emptyFixture(t)
 	pool := w.pool("a", 4)
 	lb := w.balancer("lb", forCluster, func(lb *lbv1.LoadBalancer) {
 		lb.Status.AllocatedAddress = lbv1.AllocatedAddress{IPPool: pool.Name, IP: first(pool, 2), Mask: "255.255.255.0"}
 	})
 	w.start(nil)
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	w.Expect(lb.Status.AllocatedAddress.IP).To(Equal(first(pool, 2)))
 	w.Expect(w.allocated(pool)).To(Equal(map[string]string{first(pool, 2): w.holder("lb")}))
 }
 
-func TestTheIPAMModeStaysAlsoWhenNobodyHasRefusedItsChange(t *testing.T) {
+func TestIPAMModeIsKeptWithoutWebhook(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	pool := w.pool("a", 4)
 	lb, dhcp := w.balancer("lb", forCluster), w.balancer("dhcp", forCluster, byDHCP)
-	w.says(lb, "")
-	w.says(dhcp, "")
+	w.waitForMessage(lb, "")
+	w.waitForMessage(dhcp, "")
 	has := lb.Status.AllocatedAddress
 	change(w, lb, byDHCP)
-	w.says(lb, "spec.ipam was changed to dhcp")
+	w.waitForMessage(lb, "spec.ipam was changed to dhcp")
 	w.Expect(lb.Status.AllocatedAddress).To(Equal(has))
 	change(w, lb, func(lb *lbv1.LoadBalancer) { lb.Spec.IPAM = lbv1.IPAMPool })
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	change(w, dhcp, func(lb *lbv1.LoadBalancer) { lb.Spec.IPAM = lbv1.IPAMPool })
-	w.says(dhcp, "spec.ipam was changed to pool")
+	w.waitForMessage(dhcp, "spec.ipam was changed to pool")
 	w.Expect(dhcp.Status.AllocatedAddress.IP).To(Equal("0.0.0.0"))
 	w.Expect(w.allocated(pool)).To(HaveLen(1))
 	w.Expect(user.Delete(t.Context(), lb)).To(Succeed())
 	w.Expect(user.Delete(t.Context(), dhcp)).To(Succeed())
-	w.gone(lb)
-	w.gone(dhcp)
+	w.waitForDeletion(lb)
+	w.waitForDeletion(dhcp)
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 }
 
 func TestALoadBalancerOfAnOlderClientIsPinnedToThePoolThatHasItsAddress(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
+	w := emptyFixture(t)
 	w.pool("a", 4)
 	b := w.pool("b", 4, func(pool *lbv1.IPPool) { pool.Spec.Selector.Scope = nil })
 	b.Status = lbv1.IPPoolStatus{Total: 4, Available: 3, LastAllocated: first(b, 1), Allocated: map[string]string{first(b, 1): w.holder("lb")}}
@@ -190,35 +190,35 @@ func TestALoadBalancerOfAnOlderClientIsPinnedToThePoolThatHasItsAddress(t *testi
 	})
 	w.kubeVIP()
 	w.start(nil)
-	w.says(lb, "no running backend servers")
+	w.waitForMessage(lb, "no running backend servers")
 	w.Expect(lb.Spec.IPPool).To(Equal(b.Name))
 	machine.Status.Interfaces = interfaces([]string{"192.168.1.5"})
 	w.Expect(user.Update(t.Context(), machine)).To(Succeed())
-	w.says(lb, "")
-	w.leadsTo(lb, map[string]bool{"192.168.1.5": true})
+	w.waitForMessage(lb, "")
+	w.waitForBackends(lb, map[string]bool{"192.168.1.5": true})
 }
 
-func TestTheAddressOfAGuestClusterIsGivenToAnotherOnlyWhenItHasRested(t *testing.T) {
+func TestQuarantineOfGuestClusterAddress(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
+	w := emptyFixture(t)
 	resting := func(period time.Duration) func(*balancer.Reconciler) {
-		return func(r *balancer.Reconciler) { r.Addresses = ipam.NewAllocator(r.Client, r.Live).WithRest(period) }
+		return func(r *balancer.Reconciler) { r.Addresses = ipam.NewAllocator(r.Client, r.Live).WithQuarantine(period) }
 	}
 	w.start(resting(time.Hour))
 	pool := w.pool("a", 1)
 	lb := w.balancer("lb", forCluster)
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	w.Expect(user.Delete(t.Context(), lb)).To(Succeed())
-	w.gone(lb)
+	w.waitForDeletion(lb)
 	another := w.balancer("another", forCluster)
-	w.says(another, "no available IP in IPPool "+pool.Name+": wait until a released address may be allocated again, 1h0m0s after its release")
+	w.waitForMessage(another, "no available IP in IPPool "+pool.Name+": wait until a released address may be allocated again, 1h0m0s after its release")
 	again := w.balancer("lb", forCluster)
-	w.says(again, "")
+	w.waitForMessage(again, "")
 	w.Expect(user.Delete(t.Context(), again)).To(Succeed())
-	w.gone(again)
+	w.waitForDeletion(again)
 
 	w.stop()
 	w.start(resting(time.Second))
-	w.says(another, "")
+	w.waitForMessage(another, "")
 	w.Expect(w.allocated(pool)).To(Equal(map[string]string{first(pool, 0): w.holder("another")}))
 }

@@ -60,7 +60,7 @@ func (d *dying) client(config *rest.Config, options client.Options) (client.Clie
 }
 
 // diesAfter runs a manager that ends after a number of writes. It reports whether it ends before done.
-func (w *world) diesAfter(writes int, done func() bool) bool {
+func (w *fixture) diesAfter(writes int, done func() bool) bool {
 	w.t.Helper()
 	d := &dying{dead: make(chan struct{})}
 	d.left.Store(int32(writes))
@@ -79,9 +79,9 @@ func (w *world) diesAfter(writes int, done func() bool) bool {
 }
 
 // A load balancer is created, moved to another pool and deleted, with a manager that ends at each of its writes in turn.
-func TestAManagerThatEndsBetweenAnyTwoWritesLeavesNothingBehindAndDoublesNothing(t *testing.T) {
+func TestCrashBetweenWrites(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
+	w := emptyFixture(t)
 	w.kubeVIP()
 	w.machine("vm-1", "192.168.1.5")
 	a, b := w.pool("a", 2), w.pool("b", 2)
@@ -120,9 +120,9 @@ func TestAManagerThatEndsBetweenAnyTwoWritesLeavesNothingBehindAndDoublesNothing
 }
 
 // Two managers are active at the same time, which the lease prevents as long as clocks are correct.
-func TestTwoManagersGiveNoAddressTwiceAndLoseNone(t *testing.T) {
+func TestTwoManagersAllocateUniqueAddresses(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
+	w := emptyFixture(t)
 	const n = 12
 	pool := w.pool("a", n)
 	w.kubeVIP()
@@ -135,7 +135,7 @@ func TestTwoManagersGiveNoAddressTwiceAndLoseNone(t *testing.T) {
 	}
 	had := map[string]bool{}
 	for _, lb := range all {
-		w.says(lb, "")
+		w.waitForMessage(lb, "")
 		w.Expect(had).NotTo(HaveKey(lb.Status.Address))
 		had[lb.Status.Address] = true
 		w.Expect(w.allocated(pool)).To(HaveKeyWithValue(lb.Status.Address, w.holder(lb.Name)))
@@ -144,7 +144,7 @@ func TestTwoManagersGiveNoAddressTwiceAndLoseNone(t *testing.T) {
 		w.Expect(user.Delete(t.Context(), lb)).To(Succeed())
 	}
 	for _, lb := range all {
-		w.gone(lb)
+		w.waitForDeletion(lb)
 	}
 	w.Eventually(func() map[string]string { return w.allocated(pool) }).Should(BeEmpty())
 }

@@ -24,7 +24,7 @@ import (
 )
 
 // bounded enforces the scopes of pools and runs the migration first, as a new leader does.
-func (w *world) bounded(r *balancer.Reconciler) {
+func (w *fixture) bounded(r *balancer.Reconciler) {
 	live := inNamespace{r.Live, w.name}
 	takeover := migration.New(r.Client, live, ipam.NewAllocator(r.Client, live).WithScopes(), &events.FakeRecorder{})
 	r.Addresses = takeover
@@ -32,35 +32,35 @@ func (w *world) bounded(r *balancer.Reconciler) {
 }
 
 // theirs creates a pool with another namespace as its scope.
-func (w *world) theirs(changes ...func(*lbv1.IPPool)) *lbv1.IPPool {
+func (w *fixture) theirs(changes ...func(*lbv1.IPPool)) *lbv1.IPPool {
 	w.t.Helper()
 	return w.pool("theirs", 4, append(changes, func(pool *lbv1.IPPool) {
 		pool.Spec.Selector.Scope = []lbv1.Tuple{{Project: "*", Namespace: "elsewhere-" + w.name, GuestCluster: "*"}}
 	})...)
 }
 
-func TestAPoolThatIsNamedGivesNothingToALoadBalancerOutsideItsScope(t *testing.T) {
+func TestNamedPoolOutsideScope(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
+	w := emptyFixture(t)
 	w.start(w.bounded)
 	theirs := w.theirs()
 	lb := w.balancer("lb", forCluster, from(theirs))
-	w.says(lb, "IPPool "+theirs.Name+" may not be used")
+	w.waitForMessage(lb, "IPPool "+theirs.Name+" may not be used")
 	w.Expect(lb.Status.AllocatedAddress).To(BeZero())
 	w.Expect(w.allocated(theirs)).To(BeEmpty())
 	change(w, theirs, func(pool *lbv1.IPPool) {
 		pool.Spec.Selector.Scope = append(pool.Spec.Selector.Scope, lbv1.Tuple{Namespace: w.name})
 	})
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	w.Expect(lb.Status.AllocatedAddress.IPPool).To(Equal(theirs.Name))
 
 	unscoped := w.pool("unscoped", 4, func(pool *lbv1.IPPool) { pool.Spec.Selector.Scope = nil })
-	w.says(w.balancer("named", forCluster, from(unscoped)), "")
+	w.waitForMessage(w.balancer("named", forCluster, from(unscoped)), "")
 }
 
 func TestAnAddressThatALoadBalancerHoldsOutsideTheScopeOfItsPoolStaysItsOwn(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
+	w := emptyFixture(t)
 	theirs := w.theirs()
 	theirs.Status = lbv1.IPPoolStatus{Total: 4, Available: 3, LastAllocated: first(theirs, 2), Allocated: map[string]string{first(theirs, 2): w.holder("lb")}}
 	w.Expect(user.Update(t.Context(), theirs)).To(Succeed())
@@ -68,13 +68,13 @@ func TestAnAddressThatALoadBalancerHoldsOutsideTheScopeOfItsPoolStaysItsOwn(t *t
 		lb.Status.AllocatedAddress = lbv1.AllocatedAddress{IPPool: theirs.Name, IP: first(theirs, 2)}
 	})
 	w.start(w.bounded)
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	w.Expect(lb.Status.AllocatedAddress.IP).To(Equal(first(theirs, 2)))
 }
 
 // forger is a tenant with permissions in one namespace, and the manager that serves it.
 type forger struct {
-	*world
+	*fixture
 	tenant            testenv.Tenant
 	own, full, theirs *lbv1.IPPool
 	announced         func() []string
@@ -85,7 +85,7 @@ type forger struct {
 func newForger(t *testing.T) *forger {
 	t.Helper()
 	tenant := testenv.NewTenant(t, server, user)
-	f := &forger{world: worldIn(t, tenant.Namespace), tenant: tenant}
+	f := &forger{fixture: fixtureIn(t, tenant.Namespace), tenant: tenant}
 	held := func(addresses ...int) func(*lbv1.IPPool) {
 		return func(pool *lbv1.IPPool) {
 			pool.Status = lbv1.IPPoolStatus{Total: 1, Allocated: map[string]string{}}
@@ -96,7 +96,7 @@ func newForger(t *testing.T) *forger {
 	}
 	f.own = f.pool("own", 64, held(63))
 	f.full = f.pool("full", 1, held(0), func(pool *lbv1.IPPool) { pool.Spec.Selector.Scope = nil })
-	f.theirs = f.world.theirs()
+	f.theirs = f.fixture.theirs()
 	f.kubeVIP()
 	f.announced = f.addresses()
 	return f
@@ -181,7 +181,7 @@ func (f *forger) nothing(asked ...string) {
 	}
 }
 
-func TestAStatusThatSomebodyForgedGivesNothing(t *testing.T) {
+func TestForgedStatusAllocatesNothing(t *testing.T) {
 	t.Parallel()
 	f := newForger(t)
 	f.Expect(f.tenant.Client.Update(t.Context(), f.own)).To(MatchError(apierrors.IsForbidden, "is forbidden"))
@@ -193,7 +193,7 @@ func TestAStatusThatSomebodyForgedGivesNothing(t *testing.T) {
 		lb.Status.AllocatedAddress = lbv1.AllocatedAddress{IPPool: f.theirs.Name, IP: first(f.theirs, 0)}
 	})
 	f.start(f.bounded)
-	f.says(named, "may not be used")
+	f.waitForMessage(named, "may not be used")
 	f.Expect(named.Status.AllocatedAddress).To(BeZero())
 	for name, lb := range forged {
 		f.eventually(lb, func(g Gomega) { g.Expect(lb.Status.AllocatedAddress.IPPool).To(Equal(f.own.Name), name) })
@@ -204,7 +204,7 @@ func TestAStatusThatSomebodyForgedGivesNothing(t *testing.T) {
 	f.nothing()
 }
 
-func TestAStatusThatSomebodyForgedIsNotAnnouncedWhereNoPoolGivesAnAddress(t *testing.T) {
+func TestForgedStatusIsNotAnnounced(t *testing.T) {
 	t.Parallel()
 	f := newForger(t)
 	change := map[string]func(*lbv1.LoadBalancer){
@@ -238,7 +238,7 @@ func TestAStatusThatSomebodyForgedIsNotAnnouncedWhereNoPoolGivesAnAddress(t *tes
 	f.nothing(lbv1.UnspecifiedAddress)
 }
 
-func TestAStatusThatSomebodyForgesLaterChangesNothing(t *testing.T) {
+func TestLaterForgedStatusIsIgnored(t *testing.T) {
 	t.Parallel()
 	f := newForger(t)
 	f.start(f.bounded)
@@ -277,7 +277,7 @@ func TestAStatusThatSomebodyForgesLaterChangesNothing(t *testing.T) {
 	f.nothing()
 }
 
-func TestAnAddressThatSomebodyTakesOutOfTheStatusIsGivenBackWithTheLoadBalancer(t *testing.T) {
+func TestRemovedStatusAddressIsReleased(t *testing.T) {
 	t.Parallel()
 	f := newForger(t)
 	f.start(f.bounded)
@@ -299,7 +299,7 @@ func TestAnAddressThatSomebodyTakesOutOfTheStatusIsGivenBackWithTheLoadBalancer(
 	f.Expect(f.tenant.Client.Delete(t.Context(), emptied)).To(Succeed())
 	f.start(f.bounded)
 	for _, lb := range append(all, emptied) {
-		f.gone(lb)
+		f.waitForDeletion(lb)
 	}
 	f.Eventually(func() map[string]string { return f.allocated(f.own) }).Should(Equal(map[string]string{first(f.own, 63): f.elsewhere()}))
 	f.nothing()

@@ -30,7 +30,7 @@ func (s *scope) serve(ctx context.Context) (*corev1.Service, problem, error) {
 		return nil, problem{}, err
 	}
 	if service != nil && !belongs(s.lb, service) {
-		return nil, foreign("Service", service), s.withdraw(ctx)
+		return nil, foreign("Service", service), s.deleteSlices(ctx)
 	}
 	backends, err := s.backends(ctx)
 	if err != nil {
@@ -44,9 +44,9 @@ func (s *scope) serve(ctx context.Context) (*corev1.Service, problem, error) {
 	healthy := s.check(check, checked, backends, slices)
 	answers := func(address netip.Addr) bool { return !checked || healthy[address] }
 	main := family(s.lb, service)
-	why, err := s.lead(ctx, slices, wantedSlices(s.lb, main, backends, answers))
+	why, err := s.writeSlices(ctx, slices, wantedSlices(s.lb, main, backends, answers))
 	if err == nil && why == (problem{}) {
-		service, why, err = s.announce(ctx, service)
+		service, why, err = s.writeService(ctx, service)
 	}
 	if err != nil || why != (problem{}) {
 		return nil, why, err
@@ -132,10 +132,10 @@ func (s *scope) check(
 	return s.Health.Set(s.key(), check, machines)
 }
 
-// lead creates, updates and deletes the EndpointSlices. It keeps those that other clients have created for the Service.
-func (s *scope) lead(ctx context.Context, before, wanted map[string]*discoveryv1.EndpointSlice) (problem, error) {
+// writeSlices creates, updates and deletes the EndpointSlices. It keeps those that other clients have created for the Service.
+func (s *scope) writeSlices(ctx context.Context, before, wanted map[string]*discoveryv1.EndpointSlice) (problem, error) {
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if why, err := s.leadOne(ctx, before[name], wanted[name]); err != nil || why != (problem{}) {
+		if why, err := s.writeSlice(ctx, before[name], wanted[name]); err != nil || why != (problem{}) {
 			return why, err
 		}
 	}
@@ -149,7 +149,7 @@ func (s *scope) lead(ctx context.Context, before, wanted map[string]*discoveryv1
 	return problem{}, nil
 }
 
-func (s *scope) leadOne(ctx context.Context, slice, wanted *discoveryv1.EndpointSlice) (problem, error) {
+func (s *scope) writeSlice(ctx context.Context, slice, wanted *discoveryv1.EndpointSlice) (problem, error) {
 	if slice == nil {
 		err := s.Client.Create(ctx, wanted)
 		if !apierrors.IsAlreadyExists(err) {
@@ -175,8 +175,8 @@ func (s *scope) leadOne(ctx context.Context, slice, wanted *discoveryv1.Endpoint
 	return s.refused(s.Client.Patch(ctx, slice, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})), "EndpointSlice "+slice.Name)
 }
 
-// announce creates or updates the Service and returns it.
-func (s *scope) announce(ctx context.Context, service *corev1.Service) (*corev1.Service, problem, error) {
+// writeService creates or updates the Service and returns it.
+func (s *scope) writeService(ctx context.Context, service *corev1.Service) (*corev1.Service, problem, error) {
 	if service == nil {
 		made := &corev1.Service{}
 		shapeService(s.lb, made)
@@ -190,7 +190,7 @@ func (s *scope) announce(ctx context.Context, service *corev1.Service) (*corev1.
 			return nil, problem{}, fmt.Errorf("reading Service: %w", err)
 		}
 		if !belongs(s.lb, service) {
-			return nil, foreign("Service", service), s.withdraw(ctx)
+			return nil, foreign("Service", service), s.deleteSlices(ctx)
 		}
 	}
 	before := service.DeepCopy()
@@ -213,14 +213,14 @@ func (s *scope) refused(err error, what string) (problem, error) {
 	return problem{}, nil
 }
 
-// withdraw deletes the load balancer's EndpointSlices, because they would be used by another Service.
-func (s *scope) withdraw(ctx context.Context) error {
+// deleteSlices deletes the load balancer's EndpointSlices, because they would be used by another Service.
+func (s *scope) deleteSlices(ctx context.Context) error {
 	s.Health.Remove(s.key())
 	s.lb.Status.Address, s.lb.Status.BackendServers = "", nil
 	before, err := s.slices(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = s.lead(ctx, before, nil)
+	_, err = s.writeSlices(ctx, before, nil)
 	return err
 }

@@ -68,10 +68,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		For(&lbv1.LoadBalancer{}).
 		WithOptions(options).
 		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(serviceChanged())).
-		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(balancerOf)).
-		Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(r.leadingTo), builder.WithPredicates(machineChanged())).
-		Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(r.askingFor), builder.WithPredicates(machineChanged())).
-		Watches(&lbv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(poolHasMore())).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(sliceToLoadBalancers)).
+		Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(r.machineToLoadBalancers), builder.WithPredicates(machineChanged())).
+		Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(r.instanceToLoadBalancers), builder.WithPredicates(machineChanged())).
+		Watches(&lbv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(r.poolToLoadBalancers), builder.WithPredicates(poolHasMore())).
 		WatchesRawSource(r.Health.Source()).
 		Complete(r)
 }
@@ -91,12 +91,12 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 			return terms(lb.Spec.BackendServerSelector)
 		}},
 		{&lbv1.LoadBalancer{}, waitsField, func(o client.Object) []string {
-			if waits(o.(*lbv1.LoadBalancer)) {
+			if needsAddress(o.(*lbv1.LoadBalancer)) {
 				return []string{"true"}
 			}
 			return nil
 		}},
-		{&lbv1.LoadBalancer{}, asksField, asks},
+		{&lbv1.LoadBalancer{}, pendingBackendsField, hasPendingBackends},
 		{&kubevirtv1.VirtualMachineInstance{}, labelField, func(o client.Object) []string {
 			var all []string
 			for key, value := range o.GetLabels() {
@@ -113,8 +113,9 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// balancerOf enqueues the load balancer of an EndpointSlice's Service, and that of the EndpointSlice's own name, which it may block.
-func balancerOf(_ context.Context, o client.Object) []reconcile.Request {
+// sliceToLoadBalancers enqueues the load balancer of an EndpointSlice's Service, and that of the EndpointSlice's own name, which it may
+// block.
+func sliceToLoadBalancers(_ context.Context, o client.Object) []reconcile.Request {
 	requests := []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
 	if name := o.GetLabels()[discoveryv1.LabelServiceName]; name != "" && name != o.GetName() {
 		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}})
@@ -122,8 +123,8 @@ func balancerOf(_ context.Context, o client.Object) []reconcile.Request {
 	return requests
 }
 
-// leadingTo enqueues the load balancers that select a machine.
-func (r *Reconciler) leadingTo(ctx context.Context, o client.Object) []reconcile.Request {
+// machineToLoadBalancers enqueues the load balancers that select a machine.
+func (r *Reconciler) machineToLoadBalancers(ctx context.Context, o client.Object) []reconcile.Request {
 	var requests []reconcile.Request
 	for key, value := range o.GetLabels() {
 		requests = append(requests, watch.Requests(ctx, r.Client, &lbv1.LoadBalancerList{}, func(lb *lbv1.LoadBalancer) bool {
@@ -133,8 +134,8 @@ func (r *Reconciler) leadingTo(ctx context.Context, o client.Object) []reconcile
 	return requests
 }
 
-// waitingFor enqueues the load balancers that wait for an address that a pool may have.
-func (r *Reconciler) waitingFor(ctx context.Context, o client.Object) []reconcile.Request {
+// poolToLoadBalancers enqueues the load balancers that wait for an address that a pool may have.
+func (r *Reconciler) poolToLoadBalancers(ctx context.Context, o client.Object) []reconcile.Request {
 	return watch.Requests(ctx, r.Client, &lbv1.LoadBalancerList{}, func(lb *lbv1.LoadBalancer) bool {
 		return lb.Spec.IPPool == "" || lb.Spec.IPPool == o.GetName()
 	}, client.MatchingFields{waitsField: "true"})

@@ -50,7 +50,7 @@ func (m *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if vm == nil {
 		err = m.remove(ctx, req.NamespacedName)
 	} else if err = m.mark(ctx, vm); err == nil {
-		err = m.see(ctx, vm)
+		err = m.recordMachines(ctx, vm)
 	}
 	if err == nil && vm != nil && m.Filter.Passes(vm) && controllerutil.RemoveFinalizer(vm, lbv1.VMFinalizer) {
 		err = removeFinalizer(ctx, m.Client, vm, lbv1.VMFinalizer)
@@ -73,8 +73,8 @@ func clusterOf(vm client.Object) string {
 	return vm.GetLabels()[lbv1.MachineClusterLabel]
 }
 
-// leaves reports whether a machine belongs to a guest cluster that is being removed.
-func leaves(vm client.Object) bool {
+// isBeingRemoved reports whether a machine belongs to a guest cluster that is being removed.
+func isBeingRemoved(vm client.Object) bool {
 	return clusterOf(vm) != "" && vm.GetAnnotations()[lbv1.RemovalAnnotation] == "true"
 }
 
@@ -90,10 +90,10 @@ func (m *Machines) remove(ctx context.Context, key client.ObjectKey) error {
 			continue
 		}
 		last, next, err := m.left(ctx, lb)
-		if err == nil && last && servedBy(lb) != "" {
+		if err == nil && last && guestClusterOf(lb) != "" {
 			err = client.IgnoreNotFound(m.Client.Delete(ctx, lb, client.Preconditions{UID: &lb.UID}))
 		} else if err == nil {
-			err = m.goWith(ctx, lb, next)
+			err = m.markWith(ctx, lb, next)
 		}
 		if err != nil {
 			return fmt.Errorf("deleting load balancer %s of a removed guest cluster: %w", lb.Name, err)
@@ -110,7 +110,7 @@ func (m *Machines) left(ctx context.Context, lb *lbv1.LoadBalancer) (last bool, 
 		return false, "", err
 	}
 	for i := range machines {
-		if vm := &machines[i]; leaves(vm) && (next == "" || vm.Name < next) {
+		if vm := &machines[i]; isBeingRemoved(vm) && (next == "" || vm.Name < next) {
 			next = vm.Name
 		}
 	}
@@ -121,8 +121,8 @@ func (m *Machines) left(ctx context.Context, lb *lbv1.LoadBalancer) (last bool, 
 func machinesOf(ctx context.Context, known client.Reader, lb *lbv1.LoadBalancer) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kubevirtv1.VirtualMachineGroupVersionKind.GroupVersion().WithKind("VirtualMachineList"))
-	if err := known.List(ctx, list, client.InNamespace(lb.Namespace), client.MatchingFields{clusterField: servedBy(lb)}); err != nil {
-		return nil, fmt.Errorf("listing machines of guest cluster %s: %w", servedBy(lb), err)
+	if err := known.List(ctx, list, client.InNamespace(lb.Namespace), client.MatchingFields{clusterField: guestClusterOf(lb)}); err != nil {
+		return nil, fmt.Errorf("listing machines of guest cluster %s: %w", guestClusterOf(lb), err)
 	}
 	return list.Items, nil
 }
@@ -130,7 +130,7 @@ func machinesOf(ctx context.Context, known client.Reader, lb *lbv1.LoadBalancer)
 // mark updates the marks of the load balancers of the machine's guest cluster.
 func (m *Machines) mark(ctx context.Context, vm *metav1.PartialObjectMetadata) error {
 	by, wanted := client.MatchingFields{goesWithField: vm.Name}, ""
-	if leaves(vm) {
+	if isBeingRemoved(vm) {
 		by, wanted = client.MatchingFields{clusterField: clusterOf(vm)}, vm.Name
 	}
 	all, err := m.balancers(ctx, vm.Namespace, by)
@@ -142,15 +142,15 @@ func (m *Machines) mark(ctx context.Context, vm *metav1.PartialObjectMetadata) e
 		if has := lb.Annotations[lbv1.GoesWithAnnotation]; has == wanted || wanted != "" && has != "" {
 			continue // another machine of the cluster is marked
 		}
-		if err := m.goWith(ctx, lb, wanted); err != nil {
+		if err := m.markWith(ctx, lb, wanted); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// goWith marks a load balancer with a machine; "" removes the mark.
-func (m *Machines) goWith(ctx context.Context, lb *lbv1.LoadBalancer, name string) error {
+// markWith marks a load balancer with a machine; "" removes the mark.
+func (m *Machines) markWith(ctx context.Context, lb *lbv1.LoadBalancer, name string) error {
 	before := lb.DeepCopy()
 	metav1.SetMetaDataAnnotation(&lb.ObjectMeta, lbv1.GoesWithAnnotation, name)
 	if name == "" {

@@ -33,8 +33,8 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// patience is generous, for a busy machine; only failing tests wait that long.
-const patience = 2 * time.Minute
+// timeout is generous, for a busy machine; only failing tests wait that long.
+const timeout = 2 * time.Minute
 
 // All tests share a real API server. Each test has its own namespace and manager.
 var (
@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-type world struct {
+type fixture struct {
 	*WithT
 	t    *testing.T
 	name string // namespace
@@ -64,25 +64,25 @@ type world struct {
 	config *rest.Config // of the manager, if it differs from that of the tests
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyTimeout(timeout)
 	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
-	w := &world{WithT: g, t: t}
+	w := &fixture{WithT: g, t: t}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	w.Expect(user.Create(t.Context(), namespace)).To(Succeed())
 	w.name = namespace.Name
 	return w
 }
 
-func (w *world) start() {
+func (w *fixture) start() {
 	w.t.Helper()
 	w.startWith("")
 }
 
 // startWith runs a manager with a watch filter.
-func (w *world) startWith(filter watch.Filter) {
+func (w *fixture) startWith(filter watch.Filter) {
 	w.t.Helper()
 	w.stop = testworld.Start(w.t, cmp.Or(w.config, apiServer), user.RESTMapper(), ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)},
 		func(ctx context.Context, mgr ctrl.Manager) error {
@@ -91,7 +91,7 @@ func (w *world) startWith(filter watch.Filter) {
 }
 
 // machine creates a machine of a guest cluster with a finalizer that delays its deletion.
-func (w *world) machine(name, cluster string) *kubevirtv1.VirtualMachine {
+func (w *fixture) machine(name, cluster string) *kubevirtv1.VirtualMachine {
 	w.t.Helper()
 	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name, Finalizers: []string{"example.com/held"}}}
 	vm.Labels = map[string]string{lbv1.CreatorLabel: lbv1.RancherCreator, lbv1.MachineClusterLabel: cluster}
@@ -100,7 +100,7 @@ func (w *world) machine(name, cluster string) *kubevirtv1.VirtualMachine {
 	return vm
 }
 
-func (w *world) balancer(name, cluster string, workload lbv1.WorkloadType) *lbv1.LoadBalancer {
+func (w *fixture) balancer(name, cluster string, workload lbv1.WorkloadType) *lbv1.LoadBalancer {
 	w.t.Helper()
 	lb := &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}, Spec: lbv1.LoadBalancerSpec{WorkloadType: workload}}
 	lb.Labels = map[string]string{lbv1.GuestClusterLabel: cluster}
@@ -108,7 +108,7 @@ func (w *world) balancer(name, cluster string, workload lbv1.WorkloadType) *lbv1
 	return lb
 }
 
-func change[T client.Object](w *world, o T, how func(T)) {
+func change[T client.Object](w *fixture, o T, how func(T)) {
 	w.t.Helper()
 	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: user}, o, testworld.Whole, how)
 }
@@ -117,11 +117,11 @@ func leave(vm *kubevirtv1.VirtualMachine) {
 	vm.Annotations = map[string]string{lbv1.RemovalAnnotation: "true"}
 }
 
-func (w *world) get(o client.Object) error {
+func (w *fixture) get(o client.Object) error {
 	return user.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)
 }
 
-func (w *world) goesWith(lb *lbv1.LoadBalancer, name string) {
+func (w *fixture) waitForMark(lb *lbv1.LoadBalancer, name string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.get(lb)).To(Succeed())
@@ -129,28 +129,28 @@ func (w *world) goesWith(lb *lbv1.LoadBalancer, name string) {
 	}).Should(Succeed())
 }
 
-func (w *world) gone(o client.Object) {
+func (w *fixture) waitForDeletion(o client.Object) {
 	w.t.Helper()
 	w.Eventually(func() error { return w.get(o) }).Should(MatchError(ContainSubstring("not found")))
 }
 
-func TestTheLoadBalancersOfAGuestClusterThatIsRemovedGoWithItsMachines(t *testing.T) {
+func TestRemovedGuestClusterDeletesLoadBalancers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	vm, other := w.machine("vm-1", "guest"), w.machine("vm-2", "other")
 	one, two := w.balancer("one", "guest", lbv1.WorkloadCluster), w.balancer("two", "guest", lbv1.WorkloadCluster)
 	foreign, balanced := w.balancer("foreign", "other", lbv1.WorkloadCluster), w.balancer("vms", "guest", lbv1.WorkloadVM)
 	change(w, vm, leave)
-	w.goesWith(one, "vm-1")
-	w.goesWith(two, "vm-1")
+	w.waitForMark(one, "vm-1")
+	w.waitForMark(two, "vm-1")
 	late := w.balancer("late", "guest", lbv1.WorkloadCluster)
-	w.goesWith(late, "vm-1")
+	w.waitForMark(late, "vm-1")
 	w.Expect(user.Delete(t.Context(), other)).To(Succeed(), "as a machine that is scaled away")
 	w.dies(vm)
-	w.gone(one)
-	w.gone(two)
-	w.gone(late)
+	w.waitForDeletion(one)
+	w.waitForDeletion(two)
+	w.waitForDeletion(late)
 	w.Expect(w.get(foreign)).To(Succeed())
 	w.Expect(w.get(balanced)).To(Succeed())
 	w.Expect(balanced.Annotations).To(BeEmpty())
@@ -158,7 +158,7 @@ func TestTheLoadBalancersOfAGuestClusterThatIsRemovedGoWithItsMachines(t *testin
 
 func TestTheLoadBalancersOfAnotherManagerStayWhenTheirGuestClusterIsRemoved(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	vm := w.machine("vm-1", "guest")
 	change(w, vm, func(vm *kubevirtv1.VirtualMachine) {
 		leave(vm)
@@ -167,47 +167,47 @@ func TestTheLoadBalancersOfAnotherManagerStayWhenTheirGuestClusterIsRemoved(t *t
 	others, ours := w.balancer("others", "guest", lbv1.WorkloadCluster), w.balancer("ours", "guest", lbv1.WorkloadCluster)
 	change(w, ours, func(lb *lbv1.LoadBalancer) { lb.Labels[clusterv1.WatchLabel] = "ours" })
 	w.startWith("ours")
-	w.goesWith(ours, "vm-1")
+	w.waitForMark(ours, "vm-1")
 	w.Expect(user.Delete(t.Context(), vm)).To(Succeed())
 	w.Expect(w.get(vm)).To(Succeed())
 	w.Expect(vm.Finalizers).To(ContainElement(lbv1.VMFinalizer), "it is another manager's, too")
 	change(w, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
-	w.gone(ours)
+	w.waitForDeletion(ours)
 	w.Expect(w.get(others)).To(Succeed())
 	w.Expect(others.Annotations).To(BeEmpty())
 }
 
 // Each machine may announce the addresses while it runs.
-func TestTheLoadBalancersOfAGuestClusterThatIsRemovedStayUntilItsLastMachineIsGone(t *testing.T) {
+func TestLoadBalancersStayUntilLastMachineIsDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	first, second, third := w.machine("vm-1", "guest"), w.machine("vm-2", "guest"), w.machine("vm-3", "guest")
 	lb := w.balancer("one", "guest", lbv1.WorkloadCluster)
 	change(w, first, leave)
-	w.goesWith(lb, "vm-1")
+	w.waitForMark(lb, "vm-1")
 	change(w, second, leave)
 	change(w, third, leave)
 	w.dies(first)
-	w.goesWith(lb, "vm-2")
+	w.waitForMark(lb, "vm-2")
 	w.unseen(func() { w.dies(second) })
-	w.goesWith(lb, "vm-3")
+	w.waitForMark(lb, "vm-3")
 	w.Expect(user.Delete(t.Context(), third)).To(Succeed())
 	// Once a machine that was deleted later has been reconciled, so has vm-3, whose finalizer still keeps it.
 	another, other := w.machine("vm-4", "other"), w.balancer("other", "other", lbv1.WorkloadCluster)
 	change(w, another, leave)
-	w.goesWith(other, "vm-4")
+	w.waitForMark(other, "vm-4")
 	w.dies(another)
-	w.gone(other)
+	w.waitForDeletion(other)
 	w.Expect(w.get(lb)).To(Succeed())
 	w.Expect(lb.DeletionTimestamp).To(BeNil())
 	change(w, third, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
-	w.gone(lb)
+	w.waitForDeletion(lb)
 }
 
-func TestTheLoadBalancersOfClustersThatNobodyNamedStayWhenOneIsRemovedThatHasTheirName(t *testing.T) {
+func TestLoadBalancersOfUnnamedClustersStay(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	vm, seen := w.machine("vm-1", "kubernetes"), w.machine("vm-2", "other")
 	marked := w.balancer("marked", "kubernetes", lbv1.WorkloadCluster)
@@ -215,54 +215,54 @@ func TestTheLoadBalancersOfClustersThatNobodyNamedStayWhenOneIsRemovedThatHasThe
 	unnamed, after := w.balancer("unnamed", "kubernetes", lbv1.WorkloadCluster), w.balancer("after", "other", lbv1.WorkloadCluster)
 	change(w, vm, leave)
 	w.dies(vm)
-	w.goesWith(marked, "")
+	w.waitForMark(marked, "")
 	change(w, seen, leave) // its reconcile shows that the first was reconciled
-	w.goesWith(after, "vm-2")
+	w.waitForMark(after, "vm-2")
 	w.dies(seen)
-	w.gone(after)
+	w.waitForDeletion(after)
 	for _, lb := range []*lbv1.LoadBalancer{marked, unnamed} {
 		w.Expect(w.get(lb)).To(Succeed())
 		w.Expect(lb.DeletionTimestamp.IsZero()).To(BeTrue())
 	}
 }
 
-func TestTheLoadBalancersOfAGuestClusterGoAlsoWhenNobodySawItsMachinesGo(t *testing.T) {
+func TestMissedMachineDeletions(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	vm := w.machine("vm-1", "guest")
 	lb := w.balancer("one", "guest", lbv1.WorkloadCluster)
 	change(w, vm, leave)
-	w.goesWith(lb, "vm-1")
+	w.waitForMark(lb, "vm-1")
 	w.stop()
 	w.Expect(user.Delete(t.Context(), vm)).To(Succeed())
 	change(w, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
-	w.gone(vm)
+	w.waitForDeletion(vm)
 	w.Expect(w.get(lb)).To(Succeed())
 	w.start()
-	w.gone(lb)
+	w.waitForDeletion(lb)
 }
 
-func TestTheLoadBalancersOfAGuestClusterStayWhenItIsNotRemovedAfterAll(t *testing.T) {
+func TestCancelledRemovalKeepsLoadBalancers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	vm := w.machine("vm-1", "guest")
 	lb := w.balancer("one", "guest", lbv1.WorkloadCluster)
 	change(w, vm, leave)
-	w.goesWith(lb, "vm-1")
+	w.waitForMark(lb, "vm-1")
 	change(w, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Annotations = nil })
-	w.goesWith(lb, "")
+	w.waitForMark(lb, "")
 	w.Expect(user.Delete(t.Context(), vm)).To(Succeed())
 	change(w, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
-	w.gone(vm)
+	w.waitForDeletion(vm)
 	w.Expect(w.get(lb)).To(Succeed())
 	w.Expect(lb.DeletionTimestamp).To(BeNil())
 }
 
-func TestVirtualMachinesAreFreedOfFinalizersThatWerePutThereBefore(t *testing.T) {
+func TestFormerFinalizersAreRemoved(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "vm", Finalizers: []string{lbv1.VMFinalizer, "example.com/other"}}}
 	vm.Spec.Template = &kubevirtv1.VirtualMachineInstanceTemplateSpec{}
 	vmi := &kubevirtv1.VirtualMachineInstance{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "vm", Finalizers: []string{"example.com/other", lbv1.VMIFinalizer}}}
@@ -282,12 +282,12 @@ func TestVirtualMachinesAreFreedOfFinalizersThatWerePutThereBefore(t *testing.T)
 			g.Expect(o.GetFinalizers()).To(Equal([]string{"example.com/other"}))
 		}).Should(Succeed())
 	}
-	w.gone(leaving)
-	w.gone(lb)
+	w.waitForDeletion(leaving)
+	w.waitForDeletion(lb)
 }
 
 // unseen runs do while no manager runs.
-func (w *world) unseen(do func()) {
+func (w *fixture) unseen(do func()) {
 	w.t.Helper()
 	w.stop()
 	do()
@@ -295,16 +295,16 @@ func (w *world) unseen(do func()) {
 }
 
 // dies deletes a machine and its finalizer as Rancher does.
-func (w *world) dies(vm *kubevirtv1.VirtualMachine) {
+func (w *fixture) dies(vm *kubevirtv1.VirtualMachine) {
 	w.t.Helper()
 	change(w, vm, leave)
 	w.Expect(user.Delete(w.t.Context(), vm)).To(Succeed())
 	change(w, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
-	w.gone(vm)
+	w.waitForDeletion(vm)
 }
 
 // seen waits until it is recorded that the load balancer's cluster has machines.
-func (w *world) seen(lb *lbv1.LoadBalancer) {
+func (w *fixture) seen(lb *lbv1.LoadBalancer) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.get(lb)).To(Succeed())
@@ -312,7 +312,7 @@ func (w *world) seen(lb *lbv1.LoadBalancer) {
 	}).Should(Succeed())
 }
 
-func (w *world) disk(name string) *corev1.PersistentVolumeClaim {
+func (w *fixture) disk(name string) *corev1.PersistentVolumeClaim {
 	w.t.Helper()
 	disk := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}}
 	disk.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
@@ -321,9 +321,9 @@ func (w *world) disk(name string) *corev1.PersistentVolumeClaim {
 	return disk
 }
 
-func TestTheLoadBalancersOfAGuestClusterThatWasRemovedWhileNoManagerRanGoWhenOneStarts(t *testing.T) {
+func TestOrphansAreDeletedAtStart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
 	cluster := w.name // unique cluster names, because all namespaces are searched
 	one, two := w.machine("vm-1", cluster), w.machine("vm-2", cluster)
@@ -337,23 +337,23 @@ func TestTheLoadBalancersOfAGuestClusterThatWasRemovedWhileNoManagerRanGoWhenOne
 		w.dies(two)
 		never = w.balancer("never-had-machines", "elsewhere-"+cluster, lbv1.WorkloadCluster)
 	})
-	w.gone(early)
-	w.gone(late)
+	w.waitForDeletion(early)
+	w.waitForDeletion(late)
 	w.Expect(w.get(never)).To(Succeed())
 }
 
-func TestTheLoadBalancersOfAGuestClusterStayWhileAnythingOfItIsLeft(t *testing.T) {
+func TestLoadBalancersStayWhileClusterHasResources(t *testing.T) {
 	t.Parallel()
-	for name, left := range map[string]func(w *world, cluster string){
-		"a disk of a machine that is to be restored": func(w *world, cluster string) { w.disk(cluster + "-pool1-abcde-disk-0-xyz") },
-		"a machine in another namespace": func(w *world, cluster string) {
-			other := newWorld(w.t)
+	for name, left := range map[string]func(w *fixture, cluster string){
+		"a disk of a machine that is to be restored": func(w *fixture, cluster string) { w.disk(cluster + "-pool1-abcde-disk-0-xyz") },
+		"a machine in another namespace": func(w *fixture, cluster string) {
+			other := newFixture(w.t)
 			other.machine("vm", cluster)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			w.start()
 			cluster := w.name
 			vm := w.machine("vm-1", cluster)
@@ -368,7 +368,7 @@ func TestTheLoadBalancersOfAGuestClusterStayWhileAnythingOfItIsLeft(t *testing.T
 				w.dies(gone)
 				left(w, cluster)
 			})
-			w.gone(after)
+			w.waitForDeletion(after)
 			w.Expect(w.get(lb)).To(Succeed())
 			w.Expect(lb.DeletionTimestamp.IsZero()).To(BeTrue())
 		})
@@ -382,9 +382,9 @@ func (mute) List(context.Context, client.ObjectList, ...client.ListOption) error
 	return errors.New("no answer")
 }
 
-func TestNoLoadBalancerGoesBecauseHarvesterDoesNotAnswer(t *testing.T) {
+func TestUnavailableAPIServerDeletesNoLoadBalancer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	lb := w.balancer("one", w.name, lbv1.WorkloadCluster)
 	change(w, lb, func(lb *lbv1.LoadBalancer) {
 		lb.Annotations = map[string]string{lbv1.MachinesSeenAnnotation: "true"}

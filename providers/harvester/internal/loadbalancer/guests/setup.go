@@ -69,7 +69,7 @@ func (m *Machines) setup(ctx context.Context, mgr ctrl.Manager, options controll
 	}
 	for _, i := range []index{
 		{machine(), clusterField, func(o client.Object) []string { return ifAny(clusterOf(o)) }},
-		{&lbv1.LoadBalancer{}, clusterField, func(o client.Object) []string { return ifAny(servedBy(o)) }},
+		{&lbv1.LoadBalancer{}, clusterField, func(o client.Object) []string { return ifAny(guestClusterOf(o)) }},
 		{&lbv1.LoadBalancer{}, goesWithField, func(o client.Object) []string { return ifAny(o.GetAnnotations()[lbv1.GoesWithAnnotation]) }},
 	} {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, i.kind, i.field, i.values); err != nil {
@@ -77,7 +77,7 @@ func (m *Machines) setup(ctx context.Context, mgr ctrl.Manager, options controll
 		}
 	}
 	return ctrl.NewControllerManagedBy(mgr).Named("loadbalancer-virtualmachine").
-		For(machine(), builder.OnlyMetadata, builder.WithPredicates(concerns())).
+		For(machine(), builder.OnlyMetadata, builder.WithPredicates(needsReconcile())).
 		WithOptions(options).
 		Watches(&lbv1.LoadBalancer{}, handler.EnqueueRequestsFromMapFunc(m.of), builder.WithPredicates(watch.NotStatusOnly())).
 		Complete(m)
@@ -90,9 +90,9 @@ func ifAny(value string) []string {
 	return []string{value}
 }
 
-// servedBy returns the guest cluster of a load balancer for a guest cluster, or "". It returns "" for the default cluster name, which
+// guestClusterOf returns the guest cluster of a load balancer for a guest cluster, or "". It returns "" for the default cluster name, which
 // several clusters may share.
-func servedBy(o client.Object) string {
+func guestClusterOf(o client.Object) string {
 	cluster := o.GetLabels()[lbv1.GuestClusterLabel]
 	if o.(*lbv1.LoadBalancer).Spec.WorkloadType != lbv1.WorkloadCluster || cluster == loadbalancer.AnyCluster {
 		return ""
@@ -106,19 +106,19 @@ func (m *Machines) of(ctx context.Context, o client.Object) []reconcile.Request 
 	if name := o.GetAnnotations()[lbv1.GoesWithAnnotation]; name != "" {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: name}})
 	}
-	cluster := servedBy(o)
+	cluster := guestClusterOf(o)
 	if cluster == "" {
 		return requests
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kubevirtv1.VirtualMachineGroupVersionKind.GroupVersion().WithKind("VirtualMachineList"))
 	unseen := o.GetAnnotations()[lbv1.MachinesSeenAnnotation] != "true"
-	return append(requests, watch.Requests(ctx, m.Client, list, func(vm *metav1.PartialObjectMetadata) bool { return unseen || leaves(vm) },
+	return append(requests, watch.Requests(ctx, m.Client, list, func(vm *metav1.PartialObjectMetadata) bool { return unseen || isBeingRemoved(vm) },
 		client.InNamespace(o.GetNamespace()), client.MatchingFields{clusterField: cluster})...)
 }
 
-// concerns filters machines that need to be reconciled.
-func concerns() predicate.Predicate {
+// needsReconcile filters machines that need to be reconciled.
+func needsReconcile() predicate.Predicate {
 	concerned := func(o client.Object) bool {
 		return clusterOf(o) != "" || controllerutil.ContainsFinalizer(o, lbv1.VMFinalizer)
 	}

@@ -81,7 +81,7 @@ type Checker struct {
 
 	connections int
 	metrics     *Metrics
-	wake        chan struct{}
+	rescheduled chan struct{}
 	probes      sync.WaitGroup
 
 	mu       sync.Mutex
@@ -101,20 +101,20 @@ type machine struct {
 	id      types.UID
 	check   Check
 	healthy bool
-	// row is the number of consecutive results that contradict healthy.
-	row uint
+	// streak is the number of consecutive results that contradict healthy.
+	streak uint
 	// hangs is set if the last check timed out.
-	hangs bool
-	gone  bool
-	// at is when the next check is due. place is its index in the schedule, or -1.
-	at    time.Time
-	place int
+	hangs   bool
+	removed bool
+	// due is when the next check is due. index is its index in the schedule, or -1.
+	due   time.Time
+	index int
 }
 
 // New returns a Checker with a maximum number of concurrent connections. metrics may be nil.
 func New(connections int, metrics *Metrics) *Checker {
 	return &Checker{
-		Dial: (&net.Dialer{KeepAlive: -1}).DialContext, connections: max(connections, 1), metrics: metrics, wake: make(chan struct{}, 1),
+		Dial: (&net.Dialer{KeepAlive: -1}).DialContext, connections: max(connections, 1), metrics: metrics, rescheduled: make(chan struct{}, 1),
 		machines: map[types.NamespacedName]map[netip.Addr]*machine{},
 	}
 }
@@ -145,19 +145,19 @@ func (c *Checker) Set(of types.NamespacedName, check Check, machines map[netip.A
 		m := c.machines[of][address]
 		switch {
 		case m == nil:
-			m = &machine{of: of, address: address, id: wanted.ID, check: check, healthy: wanted.Healthy, place: -1}
+			m = &machine{of: of, address: address, id: wanted.ID, check: check, healthy: wanted.Healthy, index: -1}
 			c.add(m)
-			c.schedule(m, soon(check.Period))
+			c.schedule(m, firstDelay(check.Period))
 		case m.check != check:
-			m.check, m.row = check, 0
-			if m.place >= 0 { // otherwise a check is running, and the new settings apply after it
-				c.schedule(m, soon(check.Period))
+			m.check, m.streak = check, 0
+			if m.index >= 0 { // otherwise a check is running, and the new settings apply after it
+				c.schedule(m, firstDelay(check.Period))
 			}
 		}
 		healthy[address] = m.healthy
 	}
 	c.metrics.machines(c.machines)
-	c.again()
+	c.reschedule()
 	return healthy
 }
 
@@ -179,7 +179,7 @@ func (c *Checker) add(m *machine) {
 }
 
 func (c *Checker) drop(m *machine) {
-	m.gone = true
+	m.removed = true
 	c.unschedule(m)
 	delete(c.machines[m.of], m.address)
 	if len(c.machines[m.of]) == 0 {
@@ -187,20 +187,20 @@ func (c *Checker) drop(m *machine) {
 	}
 }
 
-// learn records a result and reports whether it has changed the state of the machine.
-func (m *machine) learn(answers bool) bool {
+// record records a result and reports whether it has changed the state of the machine.
+func (m *machine) record(answers bool) bool {
 	if answers == m.healthy {
-		m.row = 0
+		m.streak = 0
 		return false
 	}
-	m.row++
+	m.streak++
 	needed := m.check.Successes
 	if m.healthy {
 		needed = m.check.Failures
 	}
-	if m.row < needed {
+	if m.streak < needed {
 		return false
 	}
-	m.healthy, m.row = answers, 0
+	m.healthy, m.streak = answers, 0
 	return true
 }

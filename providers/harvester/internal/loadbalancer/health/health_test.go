@@ -22,7 +22,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
 )
 
-const patience = 2 * time.Minute
+const timeout = 2 * time.Minute
 
 func TestCheckDefaults(t *testing.T) {
 	t.Parallel()
@@ -46,8 +46,8 @@ func quick(port uint16) health.Check {
 
 var web = types.NamespacedName{Namespace: "default", Name: "web"}
 
-// running is a Checker that runs until the test ends, and the controller that it enqueues for.
-type running struct {
+// fixture is a Checker that runs until the test ends, and the controller that it enqueues for.
+type fixture struct {
 	*WithT
 	t *testing.T
 	*health.Checker
@@ -60,7 +60,7 @@ type running struct {
 }
 
 // set calls Set with machines in the given states.
-func (r *running) set(of types.NamespacedName, check health.Check, machines map[netip.Addr]bool) {
+func (r *fixture) set(of types.NamespacedName, check health.Check, machines map[netip.Addr]bool) {
 	r.check, r.asked = check, map[netip.Addr]health.Machine{}
 	for address, healthy := range machines {
 		r.asked[address] = health.Machine{ID: "machine", Healthy: healthy}
@@ -69,19 +69,19 @@ func (r *running) set(of types.NamespacedName, check health.Check, machines map[
 }
 
 // healthy returns the states of the machines of the last set.
-func (r *running) healthy(of types.NamespacedName) map[netip.Addr]bool {
+func (r *fixture) healthy(of types.NamespacedName) map[netip.Addr]bool {
 	return r.Set(of, r.check, r.asked)
 }
 
-func start(t *testing.T, connections int) *running {
+func start(t *testing.T, connections int) *fixture {
 	t.Helper()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyTimeout(timeout)
 	g.SetDefaultEventuallyPollingInterval(5 * time.Millisecond)
 	registry := prometheus.NewRegistry()
 	metrics, err := health.NewMetrics(registry)
 	g.Expect(err).NotTo(HaveOccurred())
-	r := &running{
+	r := &fixture{
 		WithT: g, t: t, Checker: health.New(connections, metrics), registry: registry,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()),
 	}
@@ -98,14 +98,14 @@ func start(t *testing.T, connections int) *running {
 	return r
 }
 
-// says waits until the machines have these states, and expects no others.
-func (r *running) says(of types.NamespacedName, machines map[netip.Addr]bool) {
+// waitForHealth waits until the machines have these states, and expects no others.
+func (r *fixture) waitForHealth(of types.NamespacedName, machines map[netip.Addr]bool) {
 	r.t.Helper()
 	r.Eventually(func() map[netip.Addr]bool { return r.healthy(of) }).Should(Equal(machines))
 }
 
-// told takes the enqueued requests.
-func (r *running) told() []types.NamespacedName {
+// enqueued takes the enqueued requests.
+func (r *fixture) enqueued() []types.NamespacedName {
 	var all []types.NamespacedName
 	for r.queue.Len() > 0 {
 		request, _ := r.queue.Get()
@@ -116,7 +116,7 @@ func (r *running) told() []types.NamespacedName {
 }
 
 // metric returns the sum of the values of a metric.
-func (r *running) metric(name string) (sum float64) {
+func (r *fixture) metric(name string) (sum float64) {
 	r.t.Helper()
 	families, err := r.registry.Gather()
 	r.Expect(err).NotTo(HaveOccurred())
@@ -174,15 +174,15 @@ func hang(t *testing.T, address netip.Addr, port uint16) {
 
 func local(n byte) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, n}) }
 
-func TestMachinesThatAnswerAreToldFromThoseThatRefuseOrHang(t *testing.T) {
+func TestCheckResults(t *testing.T) {
 	t.Parallel()
 	r := start(t, 8)
 	answers, refuses, hangs := local(11), local(12), local(13)
 	port, _ := listen(t, answers, 0)
 	hang(t, hangs, port)
 	r.set(web, quick(port), map[netip.Addr]bool{answers: false, refuses: true, hangs: true})
-	r.says(web, map[netip.Addr]bool{answers: true, refuses: false, hangs: false})
-	r.Eventually(r.told).Should(ContainElement(web))
+	r.waitForHealth(web, map[netip.Addr]bool{answers: true, refuses: false, hangs: false})
+	r.Eventually(r.enqueued).Should(ContainElement(web))
 	r.Expect(r.metric("harvester_load_balancer_health_checks_total")).To(BeNumerically(">=", 5))
 }
 
@@ -191,37 +191,37 @@ func TestAMachineOfIPv6IsChecked(t *testing.T) {
 	r := start(t, 2)
 	port, _ := listen(t, netip.IPv6Loopback(), 0)
 	r.set(web, quick(port), map[netip.Addr]bool{netip.IPv6Loopback(): false})
-	r.says(web, map[netip.Addr]bool{netip.IPv6Loopback(): true})
+	r.waitForHealth(web, map[netip.Addr]bool{netip.IPv6Loopback(): true})
 }
 
-func TestAMachineThatComesAndGoesIsToldEachTime(t *testing.T) {
+func TestHealthChangesEnqueue(t *testing.T) {
 	t.Parallel()
 	r := start(t, 2)
 	address := local(21)
 	port, end := listen(t, address, 0)
 	r.set(web, quick(port), map[netip.Addr]bool{address: false})
 	for range 3 {
-		r.says(web, map[netip.Addr]bool{address: true})
-		r.Eventually(r.told).Should(Equal([]types.NamespacedName{web}))
+		r.waitForHealth(web, map[netip.Addr]bool{address: true})
+		r.Eventually(r.enqueued).Should(Equal([]types.NamespacedName{web}))
 		end()
-		r.says(web, map[netip.Addr]bool{address: false})
-		r.Eventually(r.told).Should(Equal([]types.NamespacedName{web}))
+		r.waitForHealth(web, map[netip.Addr]bool{address: false})
+		r.Eventually(r.enqueued).Should(Equal([]types.NamespacedName{web}))
 		_, end = listen(t, address, port)
 	}
 }
 
-func TestMachinesThatAreAsTheyWereAreNotTold(t *testing.T) {
+func TestUnchangedHealthDoesNotEnqueue(t *testing.T) {
 	t.Parallel()
 	r := start(t, 2)
 	answers, refuses := local(31), local(32)
 	port, _ := listen(t, answers, 0)
 	r.set(web, quick(port), map[netip.Addr]bool{answers: true, refuses: false})
 	r.Eventually(func() float64 { return r.metric("harvester_load_balancer_health_checks_total") }).Should(BeNumerically(">=", 20))
-	r.Expect(r.told()).To(BeEmpty())
+	r.Expect(r.enqueued()).To(BeEmpty())
 	r.Expect(r.healthy(web)).To(Equal(map[netip.Addr]bool{answers: true, refuses: false}))
 }
 
-func TestWhatBecomesOfAMachineThatIsNotCheckedAnyMoreIsNotTold(t *testing.T) {
+func TestRemovedMachineDoesNotEnqueue(t *testing.T) {
 	t.Parallel()
 	r := start(t, 4)
 	hangs, stays := local(41), local(42)
@@ -233,50 +233,50 @@ func TestWhatBecomesOfAMachineThatIsNotCheckedAnyMoreIsNotTold(t *testing.T) {
 	r.Eventually(func() float64 { return r.metric("harvester_load_balancer_health_checks_in_flight") }).Should(BeNumerically("==", 1))
 	r.Remove(web)
 	r.Eventually(func() float64 { return r.metric("harvester_load_balancer_health_checks_in_flight") }).Should(BeZero())
-	r.Expect(r.told()).To(BeEmpty())
+	r.Expect(r.enqueued()).To(BeEmpty())
 	r.Expect(r.metric("harvester_load_balancer_health_checked_load_balancers")).To(BeZero())
 }
 
-func TestAMachineThatStaysKeepsItsStateWhenOthersComeAndGo(t *testing.T) {
+func TestMachineKeepsHealthWhenOthersChange(t *testing.T) {
 	t.Parallel()
 	r := start(t, 4)
 	stays, goes, comes := local(51), local(52), local(53)
 	port, _ := listen(t, stays, 0)
 	slow := quick(port)
 	r.set(web, slow, map[netip.Addr]bool{stays: false, goes: false})
-	r.says(web, map[netip.Addr]bool{stays: true, goes: false})
+	r.waitForHealth(web, map[netip.Addr]bool{stays: true, goes: false})
 	r.set(web, slow, map[netip.Addr]bool{stays: false, comes: false}) // as a stale cache shows it
 	r.Expect(r.healthy(web)).To(Equal(map[netip.Addr]bool{stays: true, comes: false}))
 }
 
-func TestAMachineThatHasTheAddressOfAnotherIsNotTakenForIt(t *testing.T) {
+func TestReusedAddressIsNewMachine(t *testing.T) {
 	t.Parallel()
 	r := start(t, 4)
 	address := local(57)
 	port, end := listen(t, address, 0)
 	r.set(web, quick(port), map[netip.Addr]bool{address: false})
-	r.says(web, map[netip.Addr]bool{address: true})
+	r.waitForHealth(web, map[netip.Addr]bool{address: true})
 	end()
 	check := quick(port)
 	check.Failures = 1000
 	r.Expect(r.Set(web, check, map[netip.Addr]health.Machine{address: {ID: "another"}})).To(Equal(map[netip.Addr]bool{address: false}))
 }
 
-func TestACheckThatChangesIsMadeAsItIsNow(t *testing.T) {
+func TestChangedCheckApplies(t *testing.T) {
 	t.Parallel()
 	r := start(t, 4)
 	address := local(61)
 	one, _ := listen(t, address, 0)
 	two, end := listen(t, address, 0)
 	r.set(web, quick(two), map[netip.Addr]bool{address: false})
-	r.says(web, map[netip.Addr]bool{address: true})
+	r.waitForHealth(web, map[netip.Addr]bool{address: true})
 	end()
-	r.says(web, map[netip.Addr]bool{address: false})
+	r.waitForHealth(web, map[netip.Addr]bool{address: false})
 	r.set(web, quick(one), map[netip.Addr]bool{address: false})
-	r.says(web, map[netip.Addr]bool{address: true})
+	r.waitForHealth(web, map[netip.Addr]bool{address: true})
 }
 
-func TestThereAreNoMoreConnectionsThanAllowedAndThoseThatHangLeaveRoomForOthers(t *testing.T) {
+func TestConnectionLimit(t *testing.T) {
 	t.Parallel()
 	r := start(t, 2)
 	answers := local(70)

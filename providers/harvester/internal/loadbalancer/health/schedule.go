@@ -21,13 +21,13 @@ const (
 	jitter = 0.1
 )
 
-// soon returns the delay of the first check.
-func soon(period time.Duration) time.Duration {
+// firstDelay returns the delay of the first check.
+func firstDelay(period time.Duration) time.Duration {
 	return rand.N(max(min(period, firstWithin), 1)) //nolint:gosec // spreads checks, protects nothing
 }
 
-// later returns the delay of the next check.
-func later(period time.Duration) time.Duration {
+// nextDelay returns the delay of the next check.
+func nextDelay(period time.Duration) time.Duration {
 	return time.Duration(float64(period) * (1 + jitter*(2*rand.Float64()-1))) //nolint:gosec // as above
 }
 
@@ -46,16 +46,16 @@ func (c *Checker) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-c.wake:
+		case <-c.rescheduled:
 		case <-due:
 		}
 	}
 }
 
-// again makes Start read the schedule again.
-func (c *Checker) again() {
+// reschedule makes Start read the schedule again.
+func (c *Checker) reschedule() {
 	select {
-	case c.wake <- struct{}{}:
+	case c.rescheduled <- struct{}{}:
 	default: // already pending
 	}
 }
@@ -85,7 +85,7 @@ func (c *Checker) begin(ctx context.Context, now time.Time) (time.Duration, bool
 	if len(c.due) == 0 || c.inFlight >= c.connections {
 		return 0, false // the end of a check or a new machine triggers the next call
 	}
-	return c.due[0].at.Sub(now), true
+	return c.due[0].due.Sub(now), true
 }
 
 // next returns a machine that is due. Slow machines are set aside when enough of them occupy a connection.
@@ -94,11 +94,11 @@ func (c *Checker) next(now time.Time) *machine {
 	for room && len(c.slow) > 0 {
 		m := c.slow[0]
 		c.slow = c.slow[1:]
-		if !m.gone {
+		if !m.removed {
 			return m
 		}
 	}
-	for len(c.due) > 0 && !c.due[0].at.After(now) {
+	for len(c.due) > 0 && !c.due[0].due.After(now) {
 		m := heap.Pop(&c.due).(*machine)
 		if room || !m.hangs {
 			return m
@@ -110,15 +110,15 @@ func (c *Checker) next(now time.Time) *machine {
 
 // done records the result of a check.
 func (c *Checker) done(m *machine, slow bool, port uint16, answers, hangs bool) {
-	changed, tell := c.note(m, slow, port, answers, hangs)
+	changed, tell := c.recordResult(m, slow, port, answers, hangs)
 	c.metrics.checked(answers, hangs)
-	c.again()
+	c.reschedule()
 	if changed && tell != nil {
 		tell()
 	}
 }
 
-func (c *Checker) note(m *machine, slow bool, port uint16, answers, hangs bool) (changed bool, tell func()) {
+func (c *Checker) recordResult(m *machine, slow bool, port uint16, answers, hangs bool) (changed bool, tell func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.inFlight--
@@ -126,16 +126,16 @@ func (c *Checker) note(m *machine, slow bool, port uint16, answers, hangs bool) 
 		c.slowInFlight--
 	}
 	c.metrics.inFlight(c.inFlight)
-	if m.gone {
+	if m.removed {
 		return false, nil
 	}
 	m.hangs = hangs
-	c.schedule(m, later(m.check.Period))
+	c.schedule(m, nextDelay(m.check.Period))
 	if c.changed != nil {
 		notify, of := c.changed, m.of
 		tell = func() { notify(of) }
 	}
-	return port == m.check.Port && m.learn(answers), tell // a result for a former port is ignored
+	return port == m.check.Port && m.record(answers), tell // a result for a former port is ignored
 }
 
 // connect reports whether a machine accepts the connection, and otherwise whether the attempt timed out.
@@ -159,17 +159,17 @@ func isTimeout(err error) bool {
 }
 
 func (c *Checker) schedule(m *machine, after time.Duration) {
-	m.at = time.Now().Add(after)
-	if m.place >= 0 {
-		heap.Fix(&c.due, m.place)
+	m.due = time.Now().Add(after)
+	if m.index >= 0 {
+		heap.Fix(&c.due, m.index)
 		return
 	}
 	heap.Push(&c.due, m)
 }
 
 func (c *Checker) unschedule(m *machine) {
-	if m.place >= 0 {
-		heap.Remove(&c.due, m.place)
+	if m.index >= 0 {
+		heap.Remove(&c.due, m.index)
 	}
 }
 
@@ -180,18 +180,18 @@ type schedule []*machine
 func (s schedule) Len() int { return len(s) }
 
 // Less implements heap.Interface.
-func (s schedule) Less(i, j int) bool { return s[i].at.Before(s[j].at) }
+func (s schedule) Less(i, j int) bool { return s[i].due.Before(s[j].due) }
 
 // Swap implements heap.Interface.
 func (s schedule) Swap(i, j int) {
 	s[i], s[j] = s[j], s[i]
-	s[i].place, s[j].place = i, j
+	s[i].index, s[j].index = i, j
 }
 
 // Push implements heap.Interface.
 func (s *schedule) Push(x any) {
 	m := x.(*machine)
-	m.place = len(*s)
+	m.index = len(*s)
 	*s = append(*s, m)
 }
 
@@ -200,6 +200,6 @@ func (s *schedule) Pop() any {
 	all := *s
 	m := all[len(all)-1]
 	all[len(all)-1] = nil
-	*s, m.place = all[:len(all)-1], -1
+	*s, m.index = all[:len(all)-1], -1
 	return m
 }

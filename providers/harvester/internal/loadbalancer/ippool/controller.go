@@ -51,9 +51,9 @@ type Reconciler struct {
 	// Filter ignores pools of other managers.
 	Filter watch.Filter
 
-	// settled is when each pool was last settled.
-	settled sync.Map
-	writes  patch.Repeats
+	// lastUpdate is when each pool was last updated.
+	lastUpdate sync.Map
+	writes     patch.Repeats
 }
 
 // +kubebuilder:rbac:groups=loadbalancer.harvesterhci.io,resources=ippools,verbs=get;list;watch;patch
@@ -62,32 +62,32 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups="",resources=services,verbs=get
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile settles a pool.
+// Reconcile updates the status of a pool.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	pool, err := reconcile.Find(ctx, r.Client, req.NamespacedName, &lbv1.IPPool{})
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if pool == nil {
-		r.settled.Delete(req.Name)
+		r.lastUpdate.Delete(req.Name)
 		r.Addresses.Forget(req.Name)
 		return ctrl.Result{}, nil
 	}
 	if annotations.HasPaused(pool) || !r.Filter.Passes(pool) {
 		return ctrl.Result{}, nil
 	}
-	wait, err := r.settle(ctx, pool)
+	wait, err := r.updateStatus(ctx, pool)
 	return reconcile.Outcome(ctrl.Result{RequeueAfter: wait}, client.IgnoreNotFound(err))
 }
 
-// settle settles a pool and returns the requeue interval; 0 for none.
-func (r *Reconciler) settle(ctx context.Context, pool *lbv1.IPPool) (time.Duration, error) {
+// updateStatus updates the status of a pool and returns the requeue interval; 0 for none.
+func (r *Reconciler) updateStatus(ctx context.Context, pool *lbv1.IPPool) (time.Duration, error) {
 	deleting := !pool.DeletionTimestamp.IsZero()
 	if !deleting {
 		if err := r.prepare(ctx, pool); err != nil {
 			return 0, err
 		}
-		if wait := r.rest(pool.Name); wait > 0 {
+		if wait := r.remainingPause(pool.Name); wait > 0 {
 			return wait, nil
 		}
 	}
@@ -100,31 +100,31 @@ func (r *Reconciler) settle(ctx context.Context, pool *lbv1.IPPool) (time.Durati
 	if len(ippools.Overlapping(pool, all.Items)) > 0 {
 		r.Addresses.Reread(pool.Name)
 	}
-	settled, err := r.Addresses.Settle(ctx, pool.Name, obstacles, func(s allocation.Settled) (reason, message string) {
+	summary, err := r.Addresses.UpdateStatus(ctx, pool.Name, obstacles, func(s allocation.Summary) (reason, message string) {
 		why = whyNot(pool, obstacles, ippools.Unclear(pool, all.Items), s)
 		return why.reason, why.message
 	})
 	if err != nil {
 		return 0, err
 	}
-	r.settled.Store(pool.Name, time.Now())
-	if settled.Told && why != (problem{}) {
+	r.lastUpdate.Store(pool.Name, time.Now())
+	if summary.ConditionChanged && why != (problem{}) {
 		r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, why.reason, "Settle", "%s", why.message)
 	}
-	for _, e := range settled.Entered {
+	for _, e := range summary.Entered {
 		r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, "AddressEntered", "Settle",
 			"LoadBalancer %s uses %s, which neither status.allocated nor an IPPoolBlock recorded any more: it was recorded again; delete the LoadBalancer to release it",
 			e.ID, e.Address)
 	}
-	if deleting && settled.Held == 0 {
-		return 0, r.end(ctx, pool)
+	if deleting && summary.Held == 0 {
+		return 0, r.removeFinalizer(ctx, pool)
 	}
-	return settled.Rouse, r.Addresses.Repair(ctx, pool.Name, settled.Several, r.inUse)
+	return summary.NextRelease, r.Addresses.Repair(ctx, pool.Name, summary.Several, r.inUse)
 }
 
-// rest returns the remaining pause of a pool.
-func (r *Reconciler) rest(pool string) time.Duration {
-	last, ok := r.settled.Load(pool)
+// remainingPause returns the remaining pause of a pool.
+func (r *Reconciler) remainingPause(pool string) time.Duration {
+	last, ok := r.lastUpdate.Load(pool)
 	if !ok {
 		return 0
 	}
@@ -133,14 +133,14 @@ func (r *Reconciler) rest(pool string) time.Duration {
 
 // prepare adds the finalizer and processes the release annotation.
 func (r *Reconciler) prepare(ctx context.Context, pool *lbv1.IPPool) error {
-	if err := r.hold(ctx, pool); err != nil {
+	if err := r.addFinalizer(ctx, pool); err != nil {
 		return err
 	}
 	return r.releaseByHand(ctx, pool)
 }
 
-// hold adds the finalizer that keeps the pool while it has holders.
-func (r *Reconciler) hold(ctx context.Context, pool *lbv1.IPPool) error {
+// addFinalizer adds the finalizer that keeps the pool while it has holders.
+func (r *Reconciler) addFinalizer(ctx context.Context, pool *lbv1.IPPool) error {
 	before := pool.DeepCopy()
 	if !controllerutil.AddFinalizer(pool, lbv1.IPPoolFinalizer) {
 		return nil
@@ -154,8 +154,8 @@ func (r *Reconciler) hold(ctx context.Context, pool *lbv1.IPPool) error {
 	return nil
 }
 
-// end removes the finalizer with the resourceVersion that was read, so that a concurrent allocation is not lost.
-func (r *Reconciler) end(ctx context.Context, pool *lbv1.IPPool) error {
+// removeFinalizer removes the finalizer with the resourceVersion that was read, so that a concurrent allocation is not lost.
+func (r *Reconciler) removeFinalizer(ctx context.Context, pool *lbv1.IPPool) error {
 	before := pool.DeepCopy()
 	if !controllerutil.RemoveFinalizer(pool, lbv1.IPPoolFinalizer) {
 		return nil
@@ -169,17 +169,17 @@ func (r *Reconciler) end(ctx context.Context, pool *lbv1.IPPool) error {
 // problem is why a pool is not ready; zero if it is.
 type problem struct{ reason, message string }
 
-func whyNot(pool *lbv1.IPPool, obstacles, unclear field.ErrorList, settled allocation.Settled) problem {
+func whyNot(pool *lbv1.IPPool, obstacles, unclear field.ErrorList, summary allocation.Summary) problem {
 	switch {
-	case !pool.DeletionTimestamp.IsZero() && settled.Held > 0:
-		return problem{reasonDeleting, fmt.Sprintf("%d addresses are held: delete the load balancers and machines that hold them", settled.Held)}
+	case !pool.DeletionTimestamp.IsZero() && summary.Held > 0:
+		return problem{reasonDeleting, fmt.Sprintf("%d addresses are held: delete the load balancers and machines that hold them", summary.Held)}
 	case len(obstacles) > 0:
 		return problem{reasonRanges, "no addresses are allocated: " + obstacles.ToAggregate().Error()}
-	case len(settled.Doubled) > 0:
+	case len(summary.Doubled) > 0:
 		return problem{reasonTwice, fmt.Sprintf(
-			"%s has several holders in status.allocated and IPPoolBlocks: delete all but one of them", settled.Doubled[0])}
-	case len(settled.Disputed) > 0:
-		of := settled.Disputed[0]
+			"%s has several holders in status.allocated and IPPoolBlocks: delete all but one of them", summary.Doubled[0])}
+	case len(summary.Disputed) > 0:
+		of := summary.Disputed[0]
 		return problem{reasonAnothers, fmt.Sprintf(
 			"LoadBalancer %s uses %s, but status.allocated or an IPPoolBlock records %s as its holder: remove that entry, and the LoadBalancer is recorded again",
 			of.ID, of.Address, of.Holder)}

@@ -17,7 +17,7 @@ import (
 )
 
 // balancer creates a load balancer that shows an address of the pool.
-func (w *world) balancer(pool, name string) (id, address string) {
+func (w *fixture) balancer(pool, name string) (id, address string) {
 	w.t.Helper()
 	id = "default/" + name
 	claimed, err := w.addresses.Claim(w.t.Context(), pool, id)
@@ -31,7 +31,7 @@ func (w *world) balancer(pool, name string) (id, address string) {
 }
 
 // exhaust claims addresses until none is free, and returns them.
-func (w *world) exhaust(pool, prefix string) (all []string) {
+func (w *fixture) exhaust(pool, prefix string) (all []string) {
 	w.t.Helper()
 	for i := 0; ; i++ {
 		claimed, err := w.addresses.Claim(w.t.Context(), pool, fmt.Sprintf("%s-%d", prefix, i))
@@ -43,23 +43,23 @@ func (w *world) exhaust(pool, prefix string) (all []string) {
 	}
 }
 
-// holds waits until the pool records the holder of an address.
-func (w *world) holds(pool, address, id string) {
+// waitForHolder waits until the pool records the holder of an address.
+func (w *fixture) waitForHolder(pool, address, id string) {
 	w.t.Helper()
 	w.Eventually(func() map[string]string { return w.get(pool).Status.Allocated }).Should(HaveKeyWithValue(address, id))
 }
 
-func TestAnAddressThatIsTakenOutOfThePoolByHandIsGivenToNobodyElseWhileALoadBalancerHasIt(t *testing.T) {
+func TestRemovedAllocationIsRestored(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pool("taken-out", "10.37.0.0/28")
-	w.ready("taken-out", "")
+	w.waitForReady("taken-out", "")
 	id, address := w.balancer("taken-out", "taken-out")
 	w.change("taken-out", func(pool *lbv1.IPPool) { delete(pool.Status.Allocated, address) })
 	w.Expect(w.exhaust("taken-out", "default/next")).To(And(HaveLen(12), Not(ContainElement(address))))
-	w.holds("taken-out", address, id)
+	w.waitForHolder("taken-out", address, id)
 	w.Eventually(w.events.Events).Should(Receive(And(ContainSubstring("AddressEntered"), ContainSubstring(id), ContainSubstring(address))))
-	w.ready("taken-out", "")
+	w.waitForReady("taken-out", "")
 
 	// The address is free once the load balancer has released it, and its entry can be removed once the load balancer is deleted.
 	w.Expect(w.addresses.Release(t.Context(), "taken-out", "default/next-0")).To(Succeed())
@@ -71,33 +71,33 @@ func TestAnAddressThatIsTakenOutOfThePoolByHandIsGivenToNobodyElseWhileALoadBala
 	w.Expect(w.exhaust("taken-out", "default/later")).To(ConsistOf("10.37.0.3", "10.37.0.4", "10.37.0.5"))
 }
 
-func TestAnAddressWhoseHolderIsChangedByHandIsNotTheNewOnesWhileALoadBalancerHasIt(t *testing.T) {
+func TestChangedHolderDoesNotGetAddress(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pool("changed", "10.38.0.0/28")
-	w.ready("changed", "")
+	w.waitForReady("changed", "")
 	id, address := w.balancer("changed", "changed")
 	w.change("changed", func(pool *lbv1.IPPool) { pool.Status.Allocated[address] = "default/new" })
-	w.Expect(w.ready("changed", "AddressHeldByAnother")).To(And(ContainSubstring(id), ContainSubstring(address), ContainSubstring("default/new")))
+	w.Expect(w.waitForReady("changed", "AddressHeldByAnother")).To(And(ContainSubstring(id), ContainSubstring(address), ContainSubstring("default/new")))
 	claimed, err := w.addresses.Claim(t.Context(), "changed", "default/new")
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(claimed.IP.String()).NotTo(Equal(address))
 	w.Expect(w.addresses.Give(t.Context(), "changed", "default/new", netip.MustParseAddr(address))).To(MatchError(allocation.ErrHeld))
 	w.Expect(w.addresses.Release(t.Context(), "changed", "default/new")).To(Succeed())
-	w.holds("changed", address, id)
-	w.ready("changed", "")
+	w.waitForHolder("changed", address, id)
+	w.waitForReady("changed", "")
 
 	// The other holder keeps its own address and loses the one that it does not show.
 	other, own := w.balancer("changed", "other")
 	w.change("changed", func(pool *lbv1.IPPool) { pool.Status.Allocated[address] = other })
-	w.holds("changed", address, id)
-	w.holds("changed", own, other)
-	w.ready("changed", "")
+	w.waitForHolder("changed", address, id)
+	w.waitForHolder("changed", own, other)
+	w.waitForReady("changed", "")
 }
 
 func TestHoldersOfABlockThatIsDeletedKeepTheirAddresses(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pool("blocks", "10.39.0.0/21")
 	w.change("blocks", func(pool *lbv1.IPPool) {
 		pool.Status.Allocated = map[string]string{}
@@ -106,7 +106,7 @@ func TestHoldersOfABlockThatIsDeletedKeepTheirAddresses(t *testing.T) {
 			pool.Status.Allocated[addr.String()] = fmt.Sprintf("machines/m-%d", i)
 		}
 	})
-	w.ready("blocks", "")
+	w.waitForReady("blocks", "")
 	id, address := w.balancer("blocks", "block")
 	list := &lbv1.IPPoolBlockList{}
 	held := func() map[string]string {
@@ -127,14 +127,14 @@ func TestHoldersOfABlockThatIsDeletedKeepTheirAddresses(t *testing.T) {
 	w.Eventually(held).Should(HaveKeyWithValue(address, id))
 }
 
-func TestAPoolThatIsMadeLaterIsOfThoseWhoShowItsAddressesAlready(t *testing.T) {
+func TestNewPoolRecordsShownAddresses(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.create(&lbv1.LoadBalancer{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "earlier"},
 		Status:     lbv1.LoadBalancerStatus{AllocatedAddress: lbv1.AllocatedAddress{IP: "10.40.0.5"}},
 	})
 	w.pool("later", "10.40.0.0/29")
 	w.Expect(w.exhaust("later", "default/none")).To(Equal([]string{"10.40.0.2", "10.40.0.3", "10.40.0.4", "10.40.0.6"}))
-	w.holds("later", "10.40.0.5", "default/earlier")
+	w.waitForHolder("later", "10.40.0.5", "default/earlier")
 }

@@ -42,8 +42,8 @@ var (
 	user      client.WithWatch
 )
 
-// patience is generous, for a busy machine.
-const patience = 2 * time.Minute
+// timeout is generous, for a busy machine.
+const timeout = 2 * time.Minute
 
 func TestMain(m *testing.M) {
 	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, lbv1.AddToScheme)
@@ -58,8 +58,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// world is a test with a manager.
-type world struct {
+// fixture is a test with a manager.
+type fixture struct {
 	*WithT
 	t *testing.T
 	// name is the label value of its pools.
@@ -70,12 +70,12 @@ type world struct {
 
 var worlds atomic.Int32
 
-// newWorld starts a manager with interceptors for its writes.
-func newWorld(t *testing.T, disturb ...interceptor.Funcs) *world {
+// newFixture starts a manager with interceptors for its writes.
+func newFixture(t *testing.T, disturb ...interceptor.Funcs) *fixture {
 	t.Helper()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
-	w := &world{WithT: g, t: t, name: fmt.Sprintf("test-%d", worlds.Add(1)), events: events.NewFakeRecorder(1000)}
+	g.SetDefaultEventuallyTimeout(timeout)
+	w := &fixture{WithT: g, t: t, name: fmt.Sprintf("test-%d", worlds.Add(1)), events: events.NewFakeRecorder(1000)}
 	options := ctrl.Options{Scheme: scheme, NewClient: testworld.Disturbed(disturb...)}
 	testworld.Start(t, apiServer, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		w.addresses = ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader())
@@ -85,14 +85,14 @@ func newWorld(t *testing.T, disturb ...interceptor.Funcs) *world {
 	return w
 }
 
-func (w *world) create(o client.Object) {
+func (w *fixture) create(o client.Object) {
 	w.t.Helper()
 	o.SetLabels(map[string]string{clusterv1.WatchLabel: w.name})
 	w.Expect(user.Create(w.t.Context(), o)).To(Succeed())
 }
 
 // pool creates a pool with these subnets.
-func (w *world) pool(name string, subnets ...string) *lbv1.IPPool {
+func (w *fixture) pool(name string, subnets ...string) *lbv1.IPPool {
 	w.t.Helper()
 	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	for _, subnet := range subnets {
@@ -102,15 +102,15 @@ func (w *world) pool(name string, subnets ...string) *lbv1.IPPool {
 	return pool
 }
 
-func (w *world) get(name string) *lbv1.IPPool {
+func (w *fixture) get(name string) *lbv1.IPPool {
 	w.t.Helper()
 	pool := &lbv1.IPPool{}
 	w.Expect(user.Get(w.t.Context(), client.ObjectKey{Name: name}, pool)).To(Succeed())
 	return pool
 }
 
-// ready waits until the condition has the reason, "" for a pool that is ready, and returns its message.
-func (w *world) ready(name, reason string) (message string) {
+// waitForReady waits until the condition has the reason, "" for a pool that is ready, and returns its message.
+func (w *fixture) waitForReady(name, reason string) (message string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		conditions := w.get(name).Status.Conditions
@@ -124,7 +124,7 @@ func (w *world) ready(name, reason string) (message string) {
 	return message
 }
 
-func (w *world) change(name string, change func(*lbv1.IPPool)) {
+func (w *fixture) change(name string, change func(*lbv1.IPPool)) {
 	w.t.Helper()
 	w.Eventually(func() error {
 		pool := w.get(name)
@@ -133,15 +133,15 @@ func (w *world) change(name string, change func(*lbv1.IPPool)) {
 	}).Should(Succeed())
 }
 
-func TestAPoolSaysHowManyAddressesItHasAndIsKeptUntilNobodyHoldsOne(t *testing.T) {
+func TestPoolCountsAndFinalizer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	// The sample of the proposal has 257 addresses, one of them held.
 	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "sample"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{
 		{RangeStart: "172.16.231.10", RangeEnd: "172.16.231.13", Subnet: "172.16.231.0/24"}, {Subnet: "172.16.232.0/24"},
 	}}}
 	w.create(pool)
-	w.ready("sample", "")
+	w.waitForReady("sample", "")
 	is := w.get("sample")
 	w.Expect(is.Status.Total).To(BeEquivalentTo(257))
 	w.Expect(is.Status.Available).To(BeEquivalentTo(257))
@@ -153,7 +153,7 @@ func TestAPoolSaysHowManyAddressesItHasAndIsKeptUntilNobodyHoldsOne(t *testing.T
 	w.Expect(w.get("sample").Status.Available).To(BeEquivalentTo(256))
 
 	w.Expect(user.Delete(t.Context(), pool)).To(Succeed())
-	w.Expect(w.ready("sample", "Deleting")).To(ContainSubstring("1 addresses are held"))
+	w.Expect(w.waitForReady("sample", "Deleting")).To(ContainSubstring("1 addresses are held"))
 	_, err = w.addresses.Claim(t.Context(), "sample", "default/lb2")
 	w.Expect(err).To(MatchError(ContainSubstring("is being deleted")))
 	w.Expect(w.addresses.Release(t.Context(), "sample", "default/lb1")).To(Succeed())
@@ -162,9 +162,9 @@ func TestAPoolSaysHowManyAddressesItHasAndIsKeptUntilNobodyHoldsOne(t *testing.T
 
 func TestCountsAndHistoryThatAreWrittenByHandAreCorrected(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pool("byhand", "10.30.0.0/24")
-	w.ready("byhand", "")
+	w.waitForReady("byhand", "")
 	w.change("byhand", func(pool *lbv1.IPPool) {
 		pool.Status.Total, pool.Status.Available = 7, -3
 		pool.Status.Allocated = map[string]string{"10.30.0.9": "machines/m-1", "10.30.0.10": "default/lb"}
@@ -181,42 +181,42 @@ func TestCountsAndHistoryThatAreWrittenByHandAreCorrected(t *testing.T) {
 	}))
 }
 
-func TestAPoolThatIsWrongSaysWhichFieldAndGivesNothingUntilItIsCorrected(t *testing.T) {
+func TestInvalidPoolReportsField(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pool("wrong", "10.32.0.0")
-	w.Expect(w.ready("wrong", "RangesInvalid")).To(And(ContainSubstring("spec.ranges[0]"), ContainSubstring("no addresses are allocated")))
+	w.Expect(w.waitForReady("wrong", "RangesInvalid")).To(And(ContainSubstring("spec.ranges[0]"), ContainSubstring("no addresses are allocated")))
 	w.change("wrong", func(pool *lbv1.IPPool) { pool.Spec.Ranges[0].Subnet = "10.32.0.0/24" })
-	w.ready("wrong", "")
+	w.waitForReady("wrong", "")
 
 	w.pool("wrong-later", "10.32.0.128/25")
-	w.Expect(w.ready("wrong-later", "RangesInvalid")).To(ContainSubstring("IPPool wrong,"))
+	w.Expect(w.waitForReady("wrong-later", "RangesInvalid")).To(ContainSubstring("IPPool wrong,"))
 	_, err := w.addresses.Claim(t.Context(), "wrong-later", "default/lb")
 	w.Expect(err).To(MatchError(ContainSubstring("allocates no addresses")))
 	w.change("wrong", func(pool *lbv1.IPPool) { pool.Spec.Ranges[0].Subnet = "10.32.0.0/25" })
-	w.ready("wrong-later", "")
+	w.waitForReady("wrong-later", "")
 	_, err = w.addresses.Claim(t.Context(), "wrong-later", "default/lb")
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestTheLaterOfTwoPoolsForTheSameSaysSo(t *testing.T) {
+func TestLaterOfConflictingPoolsReportsConflict(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	scope := []lbv1.Tuple{{Project: "*", Namespace: "unclear", GuestCluster: "*"}}
 	for i, name := range []string{"unclear-a", "unclear-b"} {
 		w.create(&lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: lbv1.IPPoolSpec{
 			Ranges: []lbv1.Range{{Subnet: fmt.Sprintf("10.33.%d.0/24", i)}}, Selector: lbv1.Selector{Scope: scope},
 		}})
 	}
-	w.ready("unclear-a", "")
-	w.Expect(w.ready("unclear-b", "SelectorInvalid")).To(ContainSubstring("unclear-a"))
+	w.waitForReady("unclear-a", "")
+	w.Expect(w.waitForReady("unclear-b", "SelectorInvalid")).To(ContainSubstring("unclear-a"))
 	_, err := w.addresses.Claim(t.Context(), "unclear-b", "default/lb")
 	w.Expect(err).NotTo(HaveOccurred())
 }
 
-func TestAnAddressIsTakenBackByHandFromALoadBalancerThatIsGoneOnly(t *testing.T) {
+func TestReleaseAnnotation(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pool("hand", "fd00:34::/64")
 	w.create(&lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "lives"}})
 	for _, id := range []string{"default/lives", "default/gone"} {
@@ -235,14 +235,14 @@ func TestAnAddressIsTakenBackByHandFromALoadBalancerThatIsGoneOnly(t *testing.T)
 	w.Expect(w.get("hand").Status.Allocated).To(Equal(map[string]string{"fd00:34::2": "default/lives"}))
 }
 
-func TestARequestThatIsMadeWhileTheLastIsBeingDoneIsDone(t *testing.T) {
+func TestConcurrentReleaseAnnotation(t *testing.T) {
 	t.Parallel()
-	var w *world
+	var w *fixture
 	ask := func(asked string) {
 		w.change("requests", func(pool *lbv1.IPPool) { metav1.SetMetaDataAnnotation(&pool.ObjectMeta, lbv1.ReleaseAnnotation, asked) })
 	}
 	var armed atomic.Bool
-	w = newWorld(t, interceptor.Funcs{
+	w = newFixture(t, interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
 			if _, whole := o.(*lbv1.IPPool); !whole || !armed.Swap(false) {
 				return c.Patch(ctx, o, patch, options...)
@@ -260,7 +260,7 @@ func TestARequestThatIsMadeWhileTheLastIsBeingDoneIsDone(t *testing.T) {
 		},
 	})
 	w.pool("requests", "10.48.0.0/24")
-	w.ready("requests", "")
+	w.waitForReady("requests", "")
 	for _, id := range []string{"default/first", "default/second"} {
 		_, err := w.addresses.Claim(t.Context(), "requests", id)
 		w.Expect(err).NotTo(HaveOccurred())
@@ -272,9 +272,9 @@ func TestARequestThatIsMadeWhileTheLastIsBeingDoneIsDone(t *testing.T) {
 }
 
 // Clients that may write pools may write any holder.
-func TestAHolderWhoseNameNothingCanHaveKeepsNoOtherFromBeingPutRight(t *testing.T) {
+func TestInvalidHolderDoesNotBlockRepair(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.create(&lbv1.LoadBalancer{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "beside"},
 		Status:     lbv1.LoadBalancerStatus{AllocatedAddress: lbv1.AllocatedAddress{IPPool: "beside", IP: "10.49.0.9"}},
@@ -297,7 +297,7 @@ func TestAHolderWhoseNameNothingCanHaveKeepsNoOtherFromBeingPutRight(t *testing.
 // A manager may end between two writes, or be replaced by another one with a stale cache.
 func TestALoadBalancerWithTwoAddressesKeepsTheOneThatItsServiceHas(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.create(&lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "twice"}})
 	w.create(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "twice"}, Spec: corev1.ServiceSpec{
 		Type: corev1.ServiceTypeLoadBalancer, LoadBalancerIP: "10.35.0.9", Ports: []corev1.ServicePort{{Port: 80}},
@@ -306,12 +306,12 @@ func TestALoadBalancerWithTwoAddressesKeepsTheOneThatItsServiceHas(t *testing.T)
 		Status: lbv1.IPPoolStatus{Allocated: map[string]string{"10.35.0.3": "default/twice", "10.35.0.9": "default/twice", "10.35.0.4": "m/m", "10.35.0.5": "m/m"}}})
 	w.Eventually(func() map[string]string { return w.get("twice").Status.Allocated }).Should(Equal(
 		map[string]string{"10.35.0.9": "default/twice", "10.35.0.4": "m/m", "10.35.0.5": "m/m"}))
-	w.ready("twice", "")
+	w.waitForReady("twice", "")
 }
 
 func TestTheCountsOfALargePoolFollow(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pool("large", "10.36.0.0/20")
 	w.change("large", func(pool *lbv1.IPPool) {
 		pool.Status.Allocated = map[string]string{}

@@ -57,7 +57,7 @@ func (r *Reconciler) release(ctx context.Context, pool, asked string) (string, e
 	addr, err := netip.ParseAddr(strings.TrimSpace(address))
 	namespace, name, ok := strings.Cut(strings.TrimSpace(id), "/")
 	if err != nil || !ok || namespace == "" || name == "" {
-		return "nothing was released: the value must be <address>: <namespace>/<name>", nil //nolint:nilerr // it is told
+		return "nothing was released: the value must be <address>: <namespace>/<name>", nil //nolint:nilerr // the event reports it
 	}
 	lb, err := r.balancer(ctx, client.ObjectKey{Namespace: namespace, Name: name})
 	switch {

@@ -47,7 +47,7 @@ func (r *Reconciler) others(ctx context.Context, o client.Object) []reconcile.Re
 		if other.Name == o.GetName() {
 			return false
 		}
-		r.settled.Delete(other.Name)
+		r.lastUpdate.Delete(other.Name)
 		return true
 	})
 }

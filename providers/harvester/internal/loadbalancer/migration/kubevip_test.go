@@ -73,7 +73,7 @@ func TestUpstreamsCasesOfTheConfigMapBecomeThePoolsThatUpstreamMakesOfThem(t *te
 	}
 }
 
-func TestWhatTheConfigMapSaysWronglyIsReportedAndEverythingElseIsConverted(t *testing.T) {
+func TestInvalidConfigMapEntriesAreReported(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	pools, complaints := migration.Pools(configMap("kube-system", map[string]string{

@@ -103,7 +103,7 @@ func configured(t *testing.T, data map[string]string) {
 	})
 }
 
-func TestTheConfigMapBecomesPoolsThatKeepWhatIsInUseWhereverTheManagerEndsMeanwhile(t *testing.T) {
+func TestConfigMapConversionSurvivesCrashes(t *testing.T) {
 	g := NewWithT(t)
 	configured(t, map[string]string{"cidr-tenant": "10.40.0.0/24", "cidr-global": "10.41.0.0/24", "cidr-broken": "10.42"})
 	create(t, namespace("tenant"),
@@ -168,7 +168,7 @@ func TestLoadBalancersOfAnotherManagerKeepTheAddressesThatTheyShow(t *testing.T)
 }
 
 // A pool with a name in the ConfigMap was created before, without the holders of its addresses.
-func TestAPoolThatExistedBeforeSaysWhoHasItsAddresses(t *testing.T) {
+func TestExistingPoolRecordsHolders(t *testing.T) {
 	g := NewWithT(t)
 	create(t, namespace("before"), &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "before"},
 		Spec:   lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.45.0.0/25"}}},

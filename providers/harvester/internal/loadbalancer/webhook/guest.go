@@ -28,15 +28,15 @@ const projectAnnotation = "field.cattle.io/projectId"
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines;virtualmachineinstances,verbs=list
 
-// place sets the annotations that describe the location of the load balancer. Its namespace and project are facts; the network is looked
-// up if it is not set.
-func (w loadBalancer) place(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
+// setAnnotations sets the annotations that describe the location of the load balancer. Its namespace and project are facts; the network is
+// looked up if it is not set.
+func (w loadBalancer) setAnnotations(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
 	if lb.Annotations == nil {
 		lb.Annotations = map[string]string{}
 	}
 	of := lb.Annotations
 	of[lbv1.NamespaceAnnotation] = lb.Namespace
-	if err := w.placeProject(ctx, before, lb); err != nil || lb.Spec.WorkloadType != lbv1.WorkloadCluster {
+	if err := w.setProject(ctx, before, lb); err != nil || lb.Spec.WorkloadType != lbv1.WorkloadCluster {
 		return err
 	}
 	network := cmp.Or(of[lbv1.NetworkAnnotation], of[lbv1.ManagementNetworkAnnotation])
@@ -49,12 +49,12 @@ func (w loadBalancer) place(ctx context.Context, before, lb *lbv1.LoadBalancer) 
 	if network != "" {
 		of[lbv1.NetworkAnnotation] = network
 	}
-	return w.placeVLAN(ctx, lb)
+	return w.setVLAN(ctx, lb)
 }
 
-// placeVLAN sets the label with the VLAN of the load balancer's network, like that of a pool, while it affects the selection of a pool. A
+// setVLAN sets the label with the VLAN of the load balancer's network, like that of a pool, while it affects the selection of a pool. A
 // network without a valid VLAN has none.
-func (w loadBalancer) placeVLAN(ctx context.Context, lb *lbv1.LoadBalancer) error {
+func (w loadBalancer) setVLAN(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	name := lb.Annotations[lbv1.NetworkAnnotation]
 	if lb.Status.AllocatedAddress.IP != "" {
 		return nil
@@ -78,10 +78,10 @@ func (w loadBalancer) placeVLAN(ctx context.Context, lb *lbv1.LoadBalancer) erro
 	return nil
 }
 
-// placeProject sets the annotation with the project of the load balancer's namespace. It keeps the existing form, and removes the
+// setProject sets the annotation with the project of the load balancer's namespace. It keeps the existing form, and removes the
 // annotation if the namespace is in no project: scopes of pools may select a project, and clients must not be able to claim one. The
 // project is looked up while it affects the selection of a pool, and when a client changes the annotation.
-func (w loadBalancer) placeProject(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
+func (w loadBalancer) setProject(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
 	of := lb.Annotations
 	if before != nil && before.Annotations[lbv1.ProjectAnnotation] == of[lbv1.ProjectAnnotation] && lb.Status.AllocatedAddress.IP != "" {
 		return nil
@@ -151,9 +151,9 @@ func networkOf(machine *kubevirtv1.VirtualMachineInstance) string {
 	return ""
 }
 
-// removed rejects load balancers of a guest cluster whose machines are being removed: its cloud provider would recreate the load
+// checkRemoval rejects load balancers of a guest cluster whose machines are being removed: its cloud provider would recreate the load
 // balancers that were deleted with it, and they would leak. The default cluster name may belong to any cluster.
-func (w loadBalancer) removed(ctx context.Context, lb *lbv1.LoadBalancer) (field.ErrorList, error) {
+func (w loadBalancer) checkRemoval(ctx context.Context, lb *lbv1.LoadBalancer) (field.ErrorList, error) {
 	cluster := lb.Labels[lbv1.GuestClusterLabel]
 	if lb.Spec.WorkloadType != lbv1.WorkloadCluster || cmp.Or(cluster, loadbalancer.AnyCluster) == loadbalancer.AnyCluster {
 		return nil, nil

@@ -40,7 +40,7 @@ func (w loadBalancer) setDefaults(ctx context.Context, lb *lbv1.LoadBalancer) er
 	older := ofOlderClient(ctx)
 	shown := lb.Status
 	if before == nil {
-		lb.Status = unproven(shown, older)
+		lb.Status = unverifiedStatus(shown, older)
 	}
 	if older {
 		if before != nil {
@@ -51,17 +51,17 @@ func (w loadBalancer) setDefaults(ctx context.Context, lb *lbv1.LoadBalancer) er
 		}
 	}
 	if before == nil {
-		if err := w.prove(ctx, lb, shown); err != nil {
+		if err := w.verifyStatus(ctx, lb, shown); err != nil {
 			return err
 		}
 	}
 	setHealthCheckDefaults(lb.Spec.HealthCheck)
-	return w.place(ctx, before, lb)
+	return w.setAnnotations(ctx, before, lb)
 }
 
-// unproven returns the part of the status of a new load balancer that is kept, since any client can write it: the address that a guest
-// cluster announces and, for a client of v1alpha1, the address, because its load balancers had addresses before pools existed.
-func unproven(shown lbv1.LoadBalancerStatus, older bool) lbv1.LoadBalancerStatus {
+// unverifiedStatus returns the part of the status of a new load balancer that is kept, since any client can write it: the address that a
+// guest cluster announces and, for a client of v1alpha1, the address, because its load balancers had addresses before pools existed.
+func unverifiedStatus(shown lbv1.LoadBalancerStatus, older bool) lbv1.LoadBalancerStatus {
 	counts := lbv1.LoadBalancerStatus{Address: shown.Address}
 	if older {
 		counts.BackendServers, counts.AllocatedAddress.IP = shown.BackendServers, shown.AllocatedAddress.IP
@@ -71,9 +71,9 @@ func unproven(shown lbv1.LoadBalancerStatus, older bool) lbv1.LoadBalancerStatus
 
 // +kubebuilder:rbac:groups="",resources=services,verbs=get
 
-// prove keeps the address that a new load balancer shows if a pool records the load balancer as its holder, which complete has found, or
-// if the Service of its name has the address. Otherwise a new address is allocated.
-func (w loadBalancer) prove(ctx context.Context, lb *lbv1.LoadBalancer, shown lbv1.LoadBalancerStatus) error {
+// verifyStatus keeps the address that a new load balancer shows if a pool records the load balancer as its holder, which complete has
+// found, or if the Service of its name has the address. Otherwise a new address is allocated.
+func (w loadBalancer) verifyStatus(ctx context.Context, lb *lbv1.LoadBalancer, shown lbv1.LoadBalancerStatus) error {
 	has := lb.Status.AllocatedAddress
 	if has.IP == "" && lb.Spec.WorkloadType == lbv1.WorkloadCluster {
 		return nil // the guest cluster decides where it is announced
@@ -108,7 +108,7 @@ func (w loadBalancer) complete(ctx context.Context, lb *lbv1.LoadBalancer) error
 			return fmt.Errorf("listing IPPools to find that of address %s: %w", lb.Status.AllocatedAddress.IP, err)
 		}
 	}
-	if len(loadbalancer.AskedServers(lb)) > 0 {
+	if len(loadbalancer.RequestedServers(lb)) > 0 {
 		if err := w.Reader.List(ctx, machines, client.InNamespace(lb.Namespace)); err != nil && !meta.IsNoMatchError(err) {
 			return fmt.Errorf("listing machines to find those of backendServers: %w", err)
 		}
@@ -132,7 +132,7 @@ func setHealthCheckDefaults(check *lbv1.HealthCheck) {
 
 // create rejects invalid load balancers and those of a guest cluster that is being removed.
 func (w loadBalancer) create(ctx context.Context, lb *lbv1.LoadBalancer) (admission.Warnings, field.ErrorList, error) {
-	removed, err := w.removed(ctx, lb)
+	removed, err := w.checkRemoval(ctx, lb)
 	return warnLoadBalancer(lb.Spec), append(loadbalancer.Validate(lb.Spec), removed...), err
 }
 

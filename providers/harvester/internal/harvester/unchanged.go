@@ -12,39 +12,39 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// alike reports whether an update changes nothing that the owner of the object reads. KubeVirt records a lot in a virtual machine that no
-// owner reads: volumes, times of phases, periodic reports of the guest agent. Finalizers matter once the object is being deleted. It
+// unchanged reports whether an update changes nothing that the owner of the object reads. KubeVirt records a lot in a virtual machine that
+// no owner reads: volumes, times of phases, periodic reports of the guest agent. Finalizers matter once the object is being deleted. It
 // returns false for a resync, which makes up for a lost event.
-func alike(was any, is client.Object) bool {
+func unchanged(was any, is client.Object) bool {
 	former, ok := was.(client.Object)
-	if !ok || former.GetResourceVersion() == is.GetResourceVersion() || !alikeInMetadata(former, is) {
+	if !ok || former.GetResourceVersion() == is.GetResourceVersion() || !metadataUnchanged(former, is) {
 		return false
 	}
 	switch is := is.(type) {
 	case *kubevirtv1.VirtualMachine:
-		return alikeMachines(former.(*kubevirtv1.VirtualMachine), is)
+		return machineUnchanged(former.(*kubevirtv1.VirtualMachine), is)
 	case *kubevirtv1.VirtualMachineInstance:
-		return alikeInstances(former.(*kubevirtv1.VirtualMachineInstance), is)
+		return instanceUnchanged(former.(*kubevirtv1.VirtualMachineInstance), is)
 	default:
 		return false
 	}
 }
 
-func alikeInMetadata(was, is client.Object) bool {
+func metadataUnchanged(was, is client.Object) bool {
 	deleted := !is.GetDeletionTimestamp().IsZero()
 	return was.GetUID() == is.GetUID() && was.GetDeletionTimestamp().IsZero() == !deleted &&
 		(!deleted || slices.Equal(was.GetFinalizers(), is.GetFinalizers())) &&
 		maps.Equal(was.GetLabels(), is.GetLabels()) && maps.Equal(was.GetAnnotations(), is.GetAnnotations())
 }
 
-func alikeMachines(was, is *kubevirtv1.VirtualMachine) bool {
+func machineUnchanged(was, is *kubevirtv1.VirtualMachine) bool {
 	return was.Generation == is.Generation && was.Status.PrintableStatus == is.Status.PrintableStatus &&
 		slices.EqualFunc(was.Status.Conditions, is.Status.Conditions, func(a, b kubevirtv1.VirtualMachineCondition) bool {
 			return a.Type == b.Type && a.Status == b.Status && a.Message == b.Message
 		})
 }
 
-func alikeInstances(was, is *kubevirtv1.VirtualMachineInstance) bool {
+func instanceUnchanged(was, is *kubevirtv1.VirtualMachineInstance) bool {
 	return was.Status.Phase == is.Status.Phase && was.Status.Reason == is.Status.Reason && was.Status.NodeName == is.Status.NodeName &&
 		equality.Semantic.DeepEqual(was.Status.Interfaces, is.Status.Interfaces) &&
 		slices.EqualFunc(was.Status.Conditions, is.Status.Conditions, func(a, b kubevirtv1.VirtualMachineInstanceCondition) bool {

@@ -15,9 +15,9 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-func TestALoadBalancerWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndGetsNoAddress(t *testing.T) {
+func TestRemovedFinalizer(t *testing.T) {
 	// Not parallel to other tests, whose objects enqueue reconciles.
-	w := emptyWorld(t)
+	w := emptyFixture(t)
 	person := testworld.User{T: t, G: w.WithT, Client: user}
 	pool := w.pool("pool", 10)
 	lb := w.balancer("lb", forCluster)
@@ -26,16 +26,16 @@ func TestALoadBalancerWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysS
 	w.config = config
 	w.run(ctrl.Options{}, nil)
 	writes.CalmDown(lb)
-	w.says(lb, "does not keep the finalizer "+lbv1.LoadBalancerFinalizer)
+	w.waitForMessage(lb, "does not keep the finalizer "+lbv1.LoadBalancerFinalizer)
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 	keep()
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 	w.Expect(w.allocated(pool)).To(HaveLen(1))
 }
 
-func TestWritesOfALoadBalancerThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
+func TestLoadBalancerWriteBackoff(t *testing.T) {
 	// Not parallel to other tests, whose objects enqueue reconciles.
-	w := emptyWorld(t)
+	w := emptyFixture(t)
 	w.pool("pool", 10)
 	lb := w.balancer("lb", forCluster)
 	person := testworld.User{T: t, G: w.WithT, Client: user}
@@ -45,5 +45,5 @@ func TestWritesOfALoadBalancerThatLoseAreRepeatedLessAndLessOften(t *testing.T) 
 	w.run(ctrl.Options{}, nil)
 	writes.CalmDown(lb)
 	writes.Lose()
-	w.says(lb, "")
+	w.waitForMessage(lb, "")
 }

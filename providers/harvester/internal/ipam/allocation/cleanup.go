@@ -14,9 +14,9 @@ import (
 // tidied is the maximum number of blocks that are deleted per write. Claims wait meanwhile.
 const tidied = 64
 
-// tidy drops history entries that are outside of the ranges, held or invalid. It stores changed counts and deletes empty blocks. It
+// cleanUp drops history entries that are outside of the ranges, held or invalid. It stores changed counts and deletes empty blocks. It
 // reports whether there is anything to store, which is also the case if status is set.
-func (p *Pool) tidy(status bool) (changed bool) {
+func (p *Pool) cleanUp(status bool) (changed bool) {
 	for _, r := range p.records() {
 		for given := range r.history {
 			if f := p.former.of[parsed(given)]; f.given != given || f.in != r || !p.ranges.Gives(parsed(given)) {
@@ -28,7 +28,7 @@ func (p *Pool) tidy(status bool) (changed bool) {
 		p.changed(p.own)
 		changed = true
 	}
-	for _, r := range append(p.idle(), p.rested()...) {
+	for _, r := range append(p.idle(), p.expiredBlocks()...) {
 		p.changed(r)
 		changed = true
 	}
@@ -48,8 +48,8 @@ func (p *Pool) idle() (all []*Record) {
 	return all
 }
 
-// rested returns blocks that record quarantines that are over.
-func (p *Pool) rested() (all []*Record) {
+// expiredBlocks returns blocks that record quarantines that are over.
+func (p *Pool) expiredBlocks() (all []*Record) {
 	for _, r := range p.blocks {
 		if len(r.releasedChanges) > 0 && r.Version != "" && len(all) < tidied {
 			all = append(all, r)

@@ -27,18 +27,18 @@ type Shown struct {
 	Stranger bool
 }
 
-// kept is the load balancer or pool that an address is reserved for although the pool does not record it.
-type kept struct {
+// reservation is the load balancer or pool that an address is reserved for although the pool does not record it.
+type reservation struct {
 	id string
 	// enters is set if the pool must record it again, elsewhere if another pool records it.
 	enters, elsewhere bool
 }
 
-// KeepElsewhere reserves addresses for their holders in other pools and reports whether there are any.
-func (p *Pool) KeepElsewhere(held map[netip.Addr]string) (shared bool) {
+// ReserveElsewhere reserves addresses for their holders in other pools and reports whether there are any.
+func (p *Pool) ReserveElsewhere(held map[netip.Addr]string) (shared bool) {
 	for addr, id := range held {
 		if _, here := p.holders[addr]; !here && p.ranges.Contains(addr) {
-			p.kept[addr] = kept{id: id, elsewhere: true}
+			p.reservations[addr] = reservation{id: id, elsewhere: true}
 			p.taken.Add(addr)
 			shared = true
 		}
@@ -58,9 +58,9 @@ func (p *Pool) Lacks(has map[string]netip.Addr) bool {
 
 func (p *Pool) isHeldBy(addr netip.Addr, id string) bool { return slices.Contains(p.byID[id], addr) }
 
-// KeepShown reserves the addresses that load balancers have and returns them by holder. A load balancer has the address that it shows and
-// holds, else the one that it was given, else the one that it shows, unless the recorded holder of that address shows it, too.
-func (p *Pool) KeepShown(all []Shown, given map[string]netip.Addr) map[string]netip.Addr {
+// ReserveShown reserves the addresses that load balancers have and returns them by holder. A load balancer has the address that it shows
+// and holds, else the one that it was given, else the one that it shows, unless the recorded holder of that address shows it, too.
+func (p *Pool) ReserveShown(all []Shown, given map[string]netip.Addr) map[string]netip.Addr {
 	has := map[string]netip.Addr{}
 	shows := map[string]netip.Addr{}
 	for _, one := range all {
@@ -73,8 +73,8 @@ func (p *Pool) KeepShown(all []Shown, given map[string]netip.Addr) map[string]ne
 			continue
 		}
 		has[one.ID] = addr
-		if _, ok := p.kept[addr]; !ok && !p.isHeldBy(addr, one.ID) {
-			p.kept[addr] = kept{id: one.ID, enters: !one.Goes}
+		if _, ok := p.reservations[addr]; !ok && !p.isHeldBy(addr, one.ID) {
+			p.reservations[addr] = reservation{id: one.ID, enters: !one.Goes}
 			p.taken.Add(addr)
 		}
 	}
@@ -93,15 +93,15 @@ func (p *Pool) hasOf(one Shown, given map[string]netip.Addr) netip.Addr {
 	return addr
 }
 
-// isAnothers reports whether an address is reserved for another id.
-func (p *Pool) isAnothers(addr netip.Addr, id string) bool {
-	k, ok := p.kept[addr]
+// isReservedForOther reports whether an address is reserved for another id.
+func (p *Pool) isReservedForOther(addr netip.Addr, id string) bool {
+	k, ok := p.reservations[addr]
 	return ok && k.id != id
 }
 
 // entering returns the number of load balancers to record again.
 func (p *Pool) entering() (count int) {
-	for addr, k := range p.kept {
+	for addr, k := range p.reservations {
 		if _, held := p.holders[addr]; k.enters && !held {
 			count++
 		}
@@ -111,21 +111,21 @@ func (p *Pool) entering() (count int) {
 
 // enter records the load balancer that an unheld address is reserved for.
 func (p *Pool) enter(addr netip.Addr) {
-	k, ok := p.kept[addr]
+	k, ok := p.reservations[addr]
 	if _, held := p.holders[addr]; ok && k.enters && !held {
 		p.hold(addr, k.id)
 		p.entered = append(p.entered, Entry{Address: addr, ID: k.id})
 	}
 }
 
-// letGo drops the reservations of an id.
-func (p *Pool) letGo(id string) {
-	for addr, k := range p.kept {
+// unreserve drops the reservations of an id.
+func (p *Pool) unreserve(id string) {
+	for addr, k := range p.reservations {
 		if k.id == id && !k.elsewhere {
-			delete(p.kept, addr)
+			delete(p.reservations, addr)
 			if _, held := p.holders[addr]; !held {
 				p.taken.Remove(addr)
-				p.rest(addr, time.Now())
+				p.startQuarantine(addr, time.Now())
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func (p *Pool) letGo(id string) {
 // disputed returns addresses that load balancers have and for which the pool records another holder.
 func (p *Pool) disputed() []Entry {
 	var all []Entry
-	for addr, k := range p.kept {
+	for addr, k := range p.reservations {
 		if h, held := p.holders[addr]; k.enters && held {
 			all = append(all, Entry{Address: addr, ID: k.id, Holder: h.id})
 		}

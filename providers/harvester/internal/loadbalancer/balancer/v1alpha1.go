@@ -16,20 +16,20 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// asksField of a load balancer is "true" while it has requested backends that have not been found.
-const asksField = "asks"
+// pendingBackendsField of a load balancer is "true" while it has requested backends that have not been found.
+const pendingBackendsField = "asks"
 
-func asks(o client.Object) []string {
-	if len(loadbalancer.AskedServers(o.(*lbv1.LoadBalancer))) > 0 {
+func hasPendingBackends(o client.Object) []string {
+	if len(loadbalancer.RequestedServers(o.(*lbv1.LoadBalancer))) > 0 {
 		return []string{"true"}
 	}
 	return nil
 }
 
-// askingFor returns the load balancers that may have requested an instance.
-func (r *Reconciler) askingFor(ctx context.Context, o client.Object) []ctrl.Request {
+// instanceToLoadBalancers returns the load balancers that may have requested an instance.
+func (r *Reconciler) instanceToLoadBalancers(ctx context.Context, o client.Object) []ctrl.Request {
 	return watch.Requests[*lbv1.LoadBalancer](ctx, r.Client, &lbv1.LoadBalancerList{}, nil,
-		client.InNamespace(o.GetNamespace()), client.MatchingFields{asksField: "true"})
+		client.InNamespace(o.GetNamespace()), client.MatchingFields{pendingBackendsField: "true"})
 }
 
 // complete resolves what v1alpha1 expresses differently and stores it before any other change, so that the load balancer keeps its
@@ -41,7 +41,7 @@ func (s *scope) complete(ctx context.Context) error {
 			return fmt.Errorf("listing pools: %w", err)
 		}
 	}
-	if len(loadbalancer.AskedServers(s.lb)) > 0 {
+	if len(loadbalancer.RequestedServers(s.lb)) > 0 {
 		if err := s.Client.List(ctx, machines, client.InNamespace(s.lb.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing machines: %w", err)
 		}

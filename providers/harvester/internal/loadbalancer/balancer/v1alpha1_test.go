@@ -15,7 +15,7 @@ import (
 
 func TestALoadBalancerOfTheOlderVersionKeepsItsAddressAndLeadsToTheMachinesThatItNames(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
+	w := emptyFixture(t)
 	preferred := w.pool("preferred", 3, func(p *lbv1.IPPool) { p.Spec.Selector.Priority = uint32(subnets.Load()) })
 	other := w.pool("other", 3)
 	has := first(other, 1)
@@ -39,17 +39,17 @@ func TestALoadBalancerOfTheOlderVersionKeepsItsAddressAndLeadsToTheMachinesThatI
 		g.Expect(lb.Spec.BackendServerSelector).To(Equal(map[string][]string{infrav1.VMNameLabel: {"a"}}))
 	})
 	w.Expect(w.service(lb).Spec.LoadBalancerIP).To(Equal(has))
-	w.leadsTo(lb, map[string]bool{"192.168.0.1": true})
+	w.waitForBackends(lb, map[string]bool{"192.168.0.1": true})
 	named("b", "192.168.0.2")
-	w.leadsTo(lb, map[string]bool{"192.168.0.1": true, "192.168.0.2": true})
+	w.waitForBackends(lb, map[string]bool{"192.168.0.1": true, "192.168.0.2": true})
 	w.eventually(lb, func(g Gomega) { g.Expect(lb.Annotations).NotTo(HaveKey(lbv1.BackendServersAnnotation)) })
 	w.Expect(w.allocated(other)).To(Equal(map[string]string{has: w.holder("old")}))
 	w.Expect(w.allocated(preferred)).To(BeEmpty())
 }
 
-func TestALoadBalancerOfTheOlderVersionKeepsAnAddressThatNoPoolSaysIsItsOwn(t *testing.T) {
+func TestOlderLoadBalancerKeepsUnrecordedAddress(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
+	w := emptyFixture(t)
 	w.pool("preferred", 3, func(p *lbv1.IPPool) { p.Spec.Selector.Priority = 1000 + uint32(subnets.Load()) })
 	other := w.pool("other", 3)
 	shows := func(address string) func(*lbv1.LoadBalancer) {
@@ -70,7 +70,7 @@ func TestALoadBalancerOfTheOlderVersionKeepsAnAddressThatNoPoolSaysIsItsOwn(t *t
 	}
 
 	// A pool with this address can be created later.
-	w.says(alone, "address 10.251.7.9 is in no IPPool: create one that contains it")
+	w.waitForMessage(alone, "address 10.251.7.9 is in no IPPool: create one that contains it")
 	w.Expect(w.service(alone).Spec.LoadBalancerIP).To(Equal("10.251.7.9"))
 	later := w.pool("later", 3, func(p *lbv1.IPPool) {
 		p.Spec.Ranges[0] = lbv1.Range{Subnet: "10.251.7.0/24", RangeStart: "10.251.7.9", RangeEnd: "10.251.7.10"}
@@ -81,7 +81,7 @@ func TestALoadBalancerOfTheOlderVersionKeepsAnAddressThatNoPoolSaysIsItsOwn(t *t
 }
 
 // announced creates the Service of a load balancer like an earlier manager, with the address announced.
-func (w *world) announced(lb *lbv1.LoadBalancer) {
+func (w *fixture) announced(lb *lbv1.LoadBalancer) {
 	w.t.Helper()
 	service := &corev1.Service{ObjectMeta: w.meta(lb.Name), Spec: corev1.ServiceSpec{
 		Type: corev1.ServiceTypeLoadBalancer, LoadBalancerIP: lb.Status.AllocatedAddress.IP, Ports: []corev1.ServicePort{{Name: "http", Port: 80}},

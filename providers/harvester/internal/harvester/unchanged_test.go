@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestAMachineIsWokenByWhatItReadsOfItsVirtualMachineAndByNothingElse(t *testing.T) {
+func TestUnchangedVirtualMachineDoesNotEnqueue(t *testing.T) {
 	t.Parallel()
 	meta := metav1.ObjectMeta{Name: "m", UID: "1", ResourceVersion: "1", Generation: 1, Labels: map[string]string{"a": "b"}}
 	vm := &kubevirtv1.VirtualMachine{ObjectMeta: meta}
@@ -24,9 +24,9 @@ func TestAMachineIsWokenByWhatItReadsOfItsVirtualMachineAndByNothingElse(t *test
 	deleted := vm.DeepCopy()
 	deleted.DeletionTimestamp, deleted.Finalizers = ptr.To(metav1.Now()), []string{"f", "g"}
 	for name, tc := range map[string]struct {
-		of     client.Object
-		change func(client.Object)
-		wakes  bool
+		of       client.Object
+		change   func(client.Object)
+		enqueues bool
 	}{
 		"a resync":            {vm, func(o client.Object) { o.SetResourceVersion("1") }, true},
 		"another of its name": {vm, func(o client.Object) { o.SetUID("2") }, true},
@@ -69,8 +69,8 @@ func TestAMachineIsWokenByWhatItReadsOfItsVirtualMachineAndByNothingElse(t *test
 			is := tc.of.DeepCopyObject().(client.Object)
 			is.SetResourceVersion("2")
 			tc.change(is)
-			g.Expect(alike(tc.of, is)).To(Equal(!tc.wakes))
-			g.Expect(alike(nil, is)).To(BeFalse(), "it has come or gone")
+			g.Expect(unchanged(tc.of, is)).To(Equal(!tc.enqueues))
+			g.Expect(unchanged(nil, is)).To(BeFalse(), "it has come or gone")
 		})
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-func TestASlowHarvesterHoldsNoMoreWorkersThanThereIsRoomFor(t *testing.T) {
+func TestGateLimitsWorkersOfSlowHarvester(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	connections := &Connections{}
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(q.ShutDown)
 	g.Expect(connections.Source(Machine).Start(t.Context(), q)).To(Succeed())
-	conn := &Connection{wakes: &connections.wakes, askers: map[Asker]string{}, awaiting: map[Asker]struct{}{}, ctx: context.Background()}
+	conn := &Connection{enqueuer: &connections.enqueuer, askers: map[Asker]string{}, awaiting: map[Asker]struct{}{}, ctx: context.Background()}
 	machine := machineAsker
 	var leave func()
 	for i := range room {
@@ -49,35 +49,35 @@ func TestASlowHarvesterHoldsNoMoreWorkersThanThereIsRoomFor(t *testing.T) {
 	g.Expect(woken.Name).To(Equal(machine(room+2).Key.Name), "who is gone does not wait")
 }
 
-func TestWhoHasWaitedForRoomDoesNotLoseItToANewcomer(t *testing.T) {
+func TestGateServesInOrder(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	now := time.Now()
-	var e entrance
+	var e gate
 	for i := range room {
 		g.Expect(e.enter(machineAsker(i), now)).To(BeTrue())
 	}
 	waiting, newcomer := machineAsker(room), machineAsker(room+1)
 	g.Expect(e.enter(waiting, now)).To(BeFalse())
 	e.inside--
-	g.Expect(e.invite(now)).To(Equal([]Asker{waiting}))
+	g.Expect(e.reserve(now)).To(Equal([]Asker{waiting}))
 	g.Expect(e.enter(newcomer, now)).To(BeFalse(), "the place is kept")
-	g.Expect(e.invite(now)).To(BeEmpty())
+	g.Expect(e.reserve(now)).To(BeEmpty())
 	g.Expect(e.enter(waiting, now)).To(BeTrue())
 }
 
-func TestRoomThatWasKeptForOneWhoDoesNotComeIsGivenToTheNext(t *testing.T) {
+func TestUnusedReservationOfGateExpires(t *testing.T) {
 	t.Parallel()
-	for name, away := range map[string]func(e *entrance, now *time.Time){
-		"who is gone":      func(e *entrance, _ *time.Time) { e.forget(machineAsker(room)) },
-		"who is too late":  func(_ *entrance, now *time.Time) { *now = now.Add(invitation) },
-		"who never waited": func(e *entrance, _ *time.Time) { e.forget(machineAsker(room)); e.forget(machineAsker(-1)) },
+	for name, away := range map[string]func(e *gate, now *time.Time){
+		"who is gone":      func(e *gate, _ *time.Time) { e.forget(machineAsker(room)) },
+		"who is too late":  func(_ *gate, now *time.Time) { *now = now.Add(invitation) },
+		"who never waited": func(e *gate, _ *time.Time) { e.forget(machineAsker(room)); e.forget(machineAsker(-1)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			now := time.Now()
-			var e entrance
+			var e gate
 			for i := range room {
 				g.Expect(e.enter(machineAsker(i), now)).To(BeTrue())
 			}
@@ -85,9 +85,9 @@ func TestRoomThatWasKeptForOneWhoDoesNotComeIsGivenToTheNext(t *testing.T) {
 				g.Expect(e.enter(machineAsker(room+i), now)).To(BeFalse())
 			}
 			e.inside--
-			g.Expect(e.invite(now)).To(Equal([]Asker{machineAsker(room)}))
+			g.Expect(e.reserve(now)).To(Equal([]Asker{machineAsker(room)}))
 			away(&e, &now)
-			g.Expect(e.invite(now)).To(Equal([]Asker{machineAsker(room + 1)}))
+			g.Expect(e.reserve(now)).To(Equal([]Asker{machineAsker(room + 1)}))
 			g.Expect(e.enter(machineAsker(room+1), now)).To(BeTrue())
 		})
 	}

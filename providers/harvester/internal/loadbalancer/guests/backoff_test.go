@@ -14,9 +14,9 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-func TestMarksOfLoadBalancersThatLoseAreUndoneOrStrippedAreWrittenLessAndLessOften(t *testing.T) {
+func TestMarkBackoff(t *testing.T) {
 	// Not parallel to other tests, whose objects enqueue reconciles.
-	w := newWorld(t)
+	w := newFixture(t)
 	quarrel, config := testworld.User{T: t, G: w.WithT, Client: user}.Quarrel(apiServer, "")
 	w.config = config
 	w.start()

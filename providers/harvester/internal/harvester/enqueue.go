@@ -16,8 +16,8 @@ import (
 // queue is the workqueue of a controller.
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// wakes adds requests to the workqueues of the controllers. The zero value has none.
-type wakes struct {
+// enqueuer adds requests to the workqueues of the controllers. The zero value has none.
+type enqueuer struct {
 	mu     sync.Mutex
 	queues map[Kind][]queue
 }
@@ -26,23 +26,23 @@ type wakes struct {
 // reconciles every object once when it starts.
 func (c *Connections) Source(kind Kind) source.Source {
 	return source.Func(func(_ context.Context, q queue) error {
-		c.wakes.mu.Lock()
-		defer c.wakes.mu.Unlock()
-		if c.wakes.queues == nil {
-			c.wakes.queues = map[Kind][]queue{}
+		c.enqueuer.mu.Lock()
+		defer c.enqueuer.mu.Unlock()
+		if c.enqueuer.queues == nil {
+			c.enqueuer.queues = map[Kind][]queue{}
 		}
-		c.wakes.queues[kind] = append(c.wakes.queues[kind], q)
+		c.enqueuer.queues[kind] = append(c.enqueuer.queues[kind], q)
 		return nil
 	})
 }
 
-func (w *wakes) wake(all map[Asker]struct{}) {
+func (w *enqueuer) enqueueAll(all map[Asker]struct{}) {
 	for who := range all {
-		w.one(who.Kind, who.Key)
+		w.enqueue(who.Kind, who.Key)
 	}
 }
 
-func (w *wakes) one(kind Kind, key client.ObjectKey) {
+func (w *enqueuer) enqueue(kind Kind, key client.ObjectKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, q := range w.queues[kind] {

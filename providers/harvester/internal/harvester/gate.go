@@ -18,18 +18,18 @@ const (
 	invitation = 10 * time.Second
 )
 
-// entrance is a FIFO semaphore. The zero value is empty.
-type entrance struct {
+// gate is a FIFO semaphore. The zero value is empty.
+type gate struct {
 	inside  int
 	waiting []Asker
-	// invited are the askers with a reserved slot, and since when.
-	invited map[Asker]time.Time
+	// reserved are the askers with a reserved slot, and since when.
+	reserved map[Asker]time.Time
 }
 
 // enter takes a slot if one is free, and otherwise queues the asker and returns false.
-func (e *entrance) enter(who Asker, now time.Time) bool {
-	_, invited := e.invited[who]
-	delete(e.invited, who)
+func (e *gate) enter(who Asker, now time.Time) bool {
+	_, invited := e.reserved[who]
+	delete(e.reserved, who)
 	if !invited && e.full(now) {
 		if !slices.Contains(e.waiting, who) {
 			e.waiting = append(e.waiting, who)
@@ -41,29 +41,29 @@ func (e *entrance) enter(who Asker, now time.Time) bool {
 }
 
 // full reports whether no slot is free, or other askers wait for one.
-func (e *entrance) full(now time.Time) bool {
-	maps.DeleteFunc(e.invited, func(_ Asker, since time.Time) bool { return now.Sub(since) >= invitation })
-	return e.inside+len(e.invited)+len(e.waiting) >= room
+func (e *gate) full(now time.Time) bool {
+	maps.DeleteFunc(e.reserved, func(_ Asker, since time.Time) bool { return now.Sub(since) >= invitation })
+	return e.inside+len(e.reserved)+len(e.waiting) >= room
 }
 
-// invite reserves the free slots for the askers that have waited longest, and returns these.
-func (e *entrance) invite(now time.Time) []Asker {
-	if e.invited == nil {
-		e.invited = map[Asker]time.Time{}
+// reserve reserves the free slots for the askers that have waited longest, and returns these.
+func (e *gate) reserve(now time.Time) []Asker {
+	if e.reserved == nil {
+		e.reserved = map[Asker]time.Time{}
 	}
-	maps.DeleteFunc(e.invited, func(_ Asker, since time.Time) bool { return now.Sub(since) >= invitation })
-	n := max(0, min(room-e.inside-len(e.invited), len(e.waiting)))
+	maps.DeleteFunc(e.reserved, func(_ Asker, since time.Time) bool { return now.Sub(since) >= invitation })
+	n := max(0, min(room-e.inside-len(e.reserved), len(e.waiting)))
 	next := e.waiting[:n:n]
 	e.waiting = e.waiting[n:]
 	for _, who := range next {
-		e.invited[who] = now
+		e.reserved[who] = now
 	}
 	return next
 }
 
 // forget removes an asker that does not return.
-func (e *entrance) forget(who Asker) {
-	delete(e.invited, who)
+func (e *gate) forget(who Asker) {
+	delete(e.reserved, who)
 	e.waiting = slices.DeleteFunc(e.waiting, func(w Asker) bool { return w == who })
 }
 
@@ -72,7 +72,7 @@ func (e *entrance) forget(who Asker) {
 func (c *Connection) Enter(who Asker) (leave func(), entered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.entrance.enter(who, time.Now()) {
+	if !c.gate.enter(who, time.Now()) {
 		return nil, false
 	}
 	return c.exit, true
@@ -81,20 +81,20 @@ func (c *Connection) Enter(who Asker) (leave func(), entered bool) {
 // exit releases a slot.
 func (c *Connection) exit() {
 	c.mu.Lock()
-	c.entrance.inside--
+	c.gate.inside--
 	c.mu.Unlock()
-	c.inviteNext()
+	c.reserveNext()
 }
 
-// inviteNext enqueues the askers with a new reservation, and runs again after the reservations expire, to pass unused slots on.
-func (c *Connection) inviteNext() {
+// reserveNext enqueues the askers with a new reservation, and runs again after the reservations expire, to pass unused slots on.
+func (c *Connection) reserveNext() {
 	c.mu.Lock()
-	next := c.entrance.invite(time.Now())
+	next := c.gate.reserve(time.Now())
 	c.mu.Unlock()
 	for _, who := range next {
-		c.wakes.one(who.Kind, who.Key)
+		c.enqueuer.enqueue(who.Kind, who.Key)
 	}
 	if len(next) > 0 {
-		time.AfterFunc(invitation, c.inviteNext)
+		time.AfterFunc(invitation, c.reserveNext)
 	}
 }

@@ -32,13 +32,13 @@ import (
 )
 
 const (
-	// patience is generous, for a busy machine; only failing tests wait that long.
-	patience = 2 * time.Minute
-	glance   = 20 * time.Millisecond
+	// timeout is generous, for a busy machine; only failing tests wait that long.
+	timeout = 2 * time.Minute
+	glance  = 20 * time.Millisecond
 )
 
-// world is the share of the API server of one test.
-type world struct {
+// fixture is the share of the API server of one test.
+type fixture struct {
 	*WithT
 	t    *testing.T
 	name string // namespace, and prefix of the names of pools
@@ -50,37 +50,37 @@ type world struct {
 // subnets counts pools: each has its own addresses.
 var subnets atomic.Int32
 
-// newWorld creates a namespace and starts a manager.
-func newWorld(t *testing.T) *world {
+// newFixture creates a namespace and starts a manager.
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	w := emptyWorld(t)
+	w := emptyFixture(t)
 	w.start(nil)
 	return w
 }
 
-// emptyWorld creates a namespace.
-func emptyWorld(t *testing.T) *world {
+// emptyFixture creates a namespace.
+func emptyFixture(t *testing.T) *fixture {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	NewWithT(t).Expect(user.Create(t.Context(), namespace)).To(Succeed())
-	return worldIn(t, namespace.Name)
+	return fixtureIn(t, namespace.Name)
 }
 
-func worldIn(t *testing.T, namespace string) *world {
+func fixtureIn(t *testing.T, namespace string) *fixture {
 	t.Helper()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyTimeout(timeout)
 	g.SetDefaultEventuallyPollingInterval(glance)
-	return &world{WithT: g, t: t, name: namespace}
+	return &fixture{WithT: g, t: t, name: namespace}
 }
 
 // start runs a manager until stop or the end of the test. adjust may be nil.
-func (w *world) start(adjust func(*balancer.Reconciler)) {
+func (w *fixture) start(adjust func(*balancer.Reconciler)) {
 	w.t.Helper()
 	w.stop = w.run(ctrl.Options{}, adjust)
 }
 
-func (w *world) run(options ctrl.Options, adjust func(*balancer.Reconciler)) (stop func()) {
+func (w *fixture) run(options ctrl.Options, adjust func(*balancer.Reconciler)) (stop func()) {
 	w.t.Helper()
 	options.Scheme, options.Cache = scheme, manager.CacheOptions(w.name, w.name)
 	return testworld.Start(w.t, cmp.Or(w.config, apiServer), user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
@@ -95,34 +95,34 @@ func (w *world) run(options ctrl.Options, adjust func(*balancer.Reconciler)) (st
 	})
 }
 
-func (w *world) meta(name string) metav1.ObjectMeta {
+func (w *fixture) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: w.name, Name: name}
 }
 
-func (w *world) create(o client.Object) {
+func (w *fixture) create(o client.Object) {
 	w.t.Helper()
 	w.Expect(user.Create(w.t.Context(), o)).To(Succeed())
 }
 
-func (w *world) get(o client.Object) error {
+func (w *fixture) get(o client.Object) error {
 	return user.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)
 }
 
-// gone waits until an object no longer exists.
-func (w *world) gone(o client.Object) {
+// waitForDeletion waits until an object no longer exists.
+func (w *fixture) waitForDeletion(o client.Object) {
 	w.t.Helper()
 	w.Eventually(func() error { return client.IgnoreNotFound(w.get(o)) }).Should(Succeed())
 	w.Eventually(func() error { return w.get(o) }).Should(MatchError(ContainSubstring("not found")))
 }
 
 // change changes an object, retrying on conflict.
-func change[T client.Object](w *world, o T, how func(T)) {
+func change[T client.Object](w *fixture, o T, how func(T)) {
 	w.t.Helper()
 	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: user}, o, testworld.Whole, how)
 }
 
 // pool creates a pool with a number of addresses for the load balancers of the test's namespace.
-func (w *world) pool(name string, addresses int, changes ...func(*lbv1.IPPool)) *lbv1.IPPool {
+func (w *fixture) pool(name string, addresses int, changes ...func(*lbv1.IPPool)) *lbv1.IPPool {
 	w.t.Helper()
 	n := subnets.Add(1)
 	prefix := fmt.Sprintf("10.%d.%d.", 100+n/250, n%250)
@@ -144,17 +144,17 @@ func first(pool *lbv1.IPPool, n int) string {
 }
 
 // allocated returns the holders of a pool's addresses, by address.
-func (w *world) allocated(pool *lbv1.IPPool) map[string]string {
+func (w *fixture) allocated(pool *lbv1.IPPool) map[string]string {
 	w.t.Helper()
 	w.Expect(w.get(pool)).To(Succeed())
 	return pool.Status.Allocated
 }
 
 // holder returns the holder id of a load balancer.
-func (w *world) holder(name string) string { return w.name + "/" + name }
+func (w *fixture) holder(name string) string { return w.name + "/" + name }
 
 // balancer creates a load balancer for virtual machines with the label app: web, on port 80, from any pool.
-func (w *world) balancer(name string, changes ...func(*lbv1.LoadBalancer)) *lbv1.LoadBalancer {
+func (w *fixture) balancer(name string, changes ...func(*lbv1.LoadBalancer)) *lbv1.LoadBalancer {
 	w.t.Helper()
 	lb := &lbv1.LoadBalancer{ObjectMeta: w.meta(name), Spec: lbv1.LoadBalancerSpec{
 		WorkloadType: lbv1.WorkloadVM, IPAM: lbv1.IPAMPool, BackendServerSelector: map[string][]string{"app": {"web"}},
@@ -179,7 +179,7 @@ func from(pool *lbv1.IPPool) func(*lbv1.LoadBalancer) {
 }
 
 // eventually reads an object and waits until the assertion holds.
-func (w *world) eventually(o client.Object, holds func(Gomega)) {
+func (w *fixture) eventually(o client.Object, holds func(Gomega)) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.get(o)).To(Succeed())
@@ -197,8 +197,8 @@ func (d described) String() string {
 	return ""
 }
 
-// says waits until the condition Ready of a load balancer is true (if text is "") or false with a message that contains text.
-func (w *world) says(lb *lbv1.LoadBalancer, text string) {
+// waitForMessage waits until the condition Ready of a load balancer is true (if text is "") or false with a message that contains text.
+func (w *fixture) waitForMessage(lb *lbv1.LoadBalancer, text string) {
 	w.t.Helper()
 	w.eventually(lb, func(g Gomega) {
 		g.Expect(lb.Status.Conditions).To(HaveLen(1))
@@ -215,7 +215,7 @@ func (w *world) says(lb *lbv1.LoadBalancer, text string) {
 }
 
 // service waits for the Service of a load balancer.
-func (w *world) service(lb *lbv1.LoadBalancer) *corev1.Service {
+func (w *fixture) service(lb *lbv1.LoadBalancer) *corev1.Service {
 	w.t.Helper()
 	service := &corev1.Service{ObjectMeta: w.meta(lb.Name)}
 	w.eventually(service, func(Gomega) {})
@@ -223,7 +223,7 @@ func (w *world) service(lb *lbv1.LoadBalancer) *corev1.Service {
 }
 
 // announce simulates kube-vip, which announces a Service at an address.
-func (w *world) announce(service *corev1.Service, address string) {
+func (w *fixture) announce(service *corev1.Service, address string) {
 	w.t.Helper()
 	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: user}, service, testworld.Status, func(service *corev1.Service) {
 		service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address}}
@@ -231,7 +231,7 @@ func (w *world) announce(service *corev1.Service, address string) {
 }
 
 // endpoints returns the endpoints of a load balancer in a family, with their readiness.
-func (w *world) endpoints(lb *lbv1.LoadBalancer, family discoveryv1.AddressType) map[string]bool {
+func (w *fixture) endpoints(lb *lbv1.LoadBalancer, family discoveryv1.AddressType) map[string]bool {
 	w.t.Helper()
 	all := map[string]bool{}
 	for _, slice := range w.slices(lb) {
@@ -245,21 +245,21 @@ func (w *world) endpoints(lb *lbv1.LoadBalancer, family discoveryv1.AddressType)
 	return all
 }
 
-func (w *world) slices(lb *lbv1.LoadBalancer) []discoveryv1.EndpointSlice {
+func (w *fixture) slices(lb *lbv1.LoadBalancer) []discoveryv1.EndpointSlice {
 	w.t.Helper()
 	list := &discoveryv1.EndpointSliceList{}
 	w.Expect(user.List(w.t.Context(), list, client.InNamespace(w.name), client.MatchingLabels{discoveryv1.LabelServiceName: lb.Name})).To(Succeed())
 	return list.Items
 }
 
-// leadsTo waits until the load balancer has these IPv4 endpoints.
-func (w *world) leadsTo(lb *lbv1.LoadBalancer, wanted map[string]bool) {
+// waitForBackends waits until the load balancer has these IPv4 endpoints.
+func (w *fixture) waitForBackends(lb *lbv1.LoadBalancer, wanted map[string]bool) {
 	w.t.Helper()
 	w.Eventually(func() map[string]bool { return w.endpoints(lb, discoveryv1.AddressTypeIPv4) }).Should(Equal(wanted))
 }
 
 // machine creates a running instance with the label app: web.
-func (w *world) machine(name string, addresses ...string) *kubevirtv1.VirtualMachineInstance {
+func (w *fixture) machine(name string, addresses ...string) *kubevirtv1.VirtualMachineInstance {
 	w.t.Helper()
 	vmi := &kubevirtv1.VirtualMachineInstance{ObjectMeta: w.meta(name)}
 	vmi.Labels = map[string]string{"app": "web", "tier": "front"}
@@ -281,7 +281,7 @@ type kubevirtInstance = kubevirtv1.VirtualMachineInstance
 
 // kubeVIP simulates kube-vip until the test ends, for all Services of the namespace: it announces each at the requested address, and
 // fails the test if a Service has no endpoint at that moment.
-func (w *world) kubeVIP() {
+func (w *fixture) kubeVIP() {
 	w.t.Helper()
 	events, err := user.Watch(w.t.Context(), &corev1.ServiceList{}, client.InNamespace(w.name))
 	w.Expect(err).NotTo(HaveOccurred())
@@ -300,7 +300,7 @@ func (w *world) kubeVIP() {
 	}()
 }
 
-func (w *world) announceAsAsked(service *corev1.Service) {
+func (w *fixture) announceAsAsked(service *corev1.Service) {
 	asked, has := service.Spec.LoadBalancerIP, service.Status.LoadBalancer.Ingress
 	if asked == "" || !service.DeletionTimestamp.IsZero() || len(has) > 0 && has[0].IP == asked {
 		return

@@ -19,11 +19,11 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-func TestWritesOfPoolsThatLoseAreUndoneOrStrippedAreRepeatedLessAndLessOften(t *testing.T) {
+func TestPoolWriteBackoff(t *testing.T) {
 	// Not parallel to other tests, whose pools the policy would change.
-	person := testworld.NewUser(t, user, patience)
+	person := testworld.NewUser(t, user, timeout)
 	quarrel, config := person.Quarrel(apiServer, "")
-	w := &world{WithT: person.G, t: t, name: "quarrel"}
+	w := &fixture{WithT: person.G, t: t, name: "quarrel"}
 	testworld.Start(t, config, user.RESTMapper(), ctrl.Options{Scheme: scheme}, func(ctx context.Context, mgr ctrl.Manager) error {
 		r := &ippool.Reconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()),
@@ -32,6 +32,6 @@ func TestWritesOfPoolsThatLoseAreUndoneOrStrippedAreRepeatedLessAndLessOften(t *
 		return r.SetupWithManager(ctx, mgr, watch.Workers(4))
 	})
 	pool := w.pool("quarrel", "10.61.0.0/24")
-	w.ready("quarrel", "")
+	w.waitForReady("quarrel", "")
 	quarrel.About(testworld.Marked{Object: pool, Mark: lbv1.IPPoolFinalizer})
 }

@@ -11,17 +11,17 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 )
 
-// place is the zone and the region of a virtual machine; "" if unknown.
-type place struct {
+// location is the zone and the region of a virtual machine; "" if unknown.
+type location struct {
 	zone, region string
 	// certain is set if "" means that the host has no zone or region.
 	certain bool
 }
 
-// place returns the zone and region of the host. If the account may not read hosts, or the host has no labels, it returns those in the
+// locate returns the zone and region of the host. If the account may not read hosts, or the host has no labels, it returns those in the
 // annotations of the instance, which Harvester sets only on virtual machines of its node driver.
-func (i *Instances) place(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) (place, error) {
-	noted := placeIn(vmi.Annotations)
+func (i *Instances) locate(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) (location, error) {
+	noted := locationIn(vmi.Annotations)
 	if vmi.Status.NodeName == "" {
 		return noted, nil
 	}
@@ -30,18 +30,18 @@ func (i *Instances) place(ctx context.Context, vmi *kubevirtv1.VirtualMachineIns
 	case apierrors.IsForbidden(err):
 		return noted, nil
 	case err != nil:
-		return place{}, err
+		return location{}, err
 	case host == nil:
 		return noted, nil
 	}
-	at := placeIn(host.Labels)
-	if at == (place{}) {
+	at := locationIn(host.Labels)
+	if at == (location{}) {
 		at = noted
 	}
 	at.certain = true
 	return at, nil
 }
 
-func placeIn(values map[string]string) place {
-	return place{zone: values[corev1.LabelTopologyZone], region: values[corev1.LabelTopologyRegion]}
+func locationIn(values map[string]string) location {
+	return location{zone: values[corev1.LabelTopologyZone], region: values[corev1.LabelTopologyRegion]}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-func TestWritesOfTheCloudProviderThatLoseAreUndoneOrStrippedAreRepeatedLessAndLessOften(t *testing.T) {
-	s := newSite(t)
+func TestWriteBackoff(t *testing.T) {
+	s := newFixture(t)
 	s.pool("blue", "172.19.41.0/24", "172.19.41.10", "172.19.41.20")
 	c := s.cluster("blue")
 	person := testworld.User{T: t, G: c.WithT, Client: c.client}
@@ -28,7 +28,7 @@ func TestWritesOfTheCloudProviderThatLoseAreUndoneOrStrippedAreRepeatedLessAndLe
 	c.Expect(os.WriteFile(c.harvester, testworld.Kubeconfig(person, config, s.namespace), 0o600)).To(Succeed())
 	c.start()
 	service := c.service("web")
-	c.reached("web", "172.19.41.10")
+	c.waitForAddress("web", "172.19.41.10")
 	c.Eventually(func() string { return s.balancers("blue")[0].Status.Address }).Should(Equal("172.19.41.10"))
 	inGuest.About(testworld.Marked{Object: service, Mark: lbv1.AddressesAnnotation})
 	lb := s.balancers("blue")[0]

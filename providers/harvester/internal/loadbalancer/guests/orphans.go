@@ -37,11 +37,11 @@ func (o *Orphans) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	if err != nil || len(machines) > 0 {
 		return ctrl.Result{}, err
 	}
-	gone, err := o.isGone(ctx, lb.Namespace, servedBy(lb))
+	gone, err := o.isDeleted(ctx, lb.Namespace, guestClusterOf(lb))
 	if err != nil || !gone {
 		return ctrl.Result{}, err
 	}
-	ctrl.LoggerFrom(ctx).Info("Deleting an orphaned load balancer of a removed guest cluster", "guestCluster", servedBy(lb))
+	ctrl.LoggerFrom(ctx).Info("Deleting an orphaned load balancer of a removed guest cluster", "guestCluster", guestClusterOf(lb))
 	err = o.Client.Delete(ctx, lb, client.Preconditions{UID: &lb.UID, ResourceVersion: &lb.ResourceVersion}) // else it is in use
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("deleting orphaned load balancer %s of a removed guest cluster: %w", lb.Name, err)
@@ -52,13 +52,13 @@ func (o *Orphans) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 // mayBeOrphan reports whether a load balancer belongs to a guest cluster that is known to have had machines here. Machines handles a load
 // balancer that is deleted with a machine.
 func mayBeOrphan(lb *lbv1.LoadBalancer) bool {
-	return servedBy(lb) != "" && lb.DeletionTimestamp.IsZero() && lb.Annotations[lbv1.MachinesSeenAnnotation] == "true" &&
+	return guestClusterOf(lb) != "" && lb.DeletionTimestamp.IsZero() && lb.Annotations[lbv1.MachinesSeenAnnotation] == "true" &&
 		lb.Annotations[lbv1.GoesWithAnnotation] == ""
 }
 
-// isGone reports whether no machine of a guest cluster is left in any namespace, and no disk. When Rancher removes a cluster, disks are
+// isDeleted reports whether no machine of a guest cluster is left in any namespace, and no disk. When Rancher removes a cluster, disks are
 // deleted with their machines; those of a machine that was only deleted, or will be restored, stay.
-func (o *Orphans) isGone(ctx context.Context, namespace, cluster string) (bool, error) {
+func (o *Orphans) isDeleted(ctx context.Context, namespace, cluster string) (bool, error) {
 	for _, kind := range []string{"VirtualMachineList", "VirtualMachineInstanceList"} {
 		left := &metav1.PartialObjectMetadataList{}
 		left.SetGroupVersionKind(kubevirtv1.VirtualMachineGroupVersionKind.GroupVersion().WithKind(kind))
@@ -81,8 +81,8 @@ func (o *Orphans) isGone(ctx context.Context, namespace, cluster string) (bool, 
 	return true, nil
 }
 
-// see records on the load balancers of the machine's guest cluster that the cluster has machines here.
-func (m *Machines) see(ctx context.Context, vm client.Object) error {
+// recordMachines records on the load balancers of the machine's guest cluster that the cluster has machines here.
+func (m *Machines) recordMachines(ctx context.Context, vm client.Object) error {
 	if clusterOf(vm) == "" {
 		return nil
 	}

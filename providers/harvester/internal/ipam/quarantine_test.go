@@ -20,11 +20,11 @@ import (
 // long is longer than any test.
 const long = time.Hour
 
-func TestAnAddressThatIsGivenBackRestsForOthersAlsoAfterARestartAndWhateverTheClockSays(t *testing.T) {
+func TestQuarantineSurvivesRestartAndClockChanges(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := created(t, "rests-", "", lbv1.Range{Subnet: "10.60.0.0/29"}) // .2 to .6
-	first := ipam.NewAllocator(api, api).WithRest(long)
+	first := ipam.NewAllocator(api, api).WithQuarantine(long)
 	ids := named("rests", 5)
 	has := claimed(t, first, made.Name, ids)
 	g.Expect(first.Release(t.Context(), made.Name, ids[0])).To(Succeed())
@@ -52,9 +52,9 @@ func TestAnAddressThatIsGivenBackRestsForOthersAlsoAfterARestartAndWhateverTheCl
 		}
 		g.Expect(api.Update(t.Context(), pool)).To(Succeed())
 		denied(first)
-		denied(ipam.NewAllocator(api, api).WithRest(long))
+		denied(ipam.NewAllocator(api, api).WithQuarantine(long))
 	}
-	again, err = ipam.NewAllocator(api, api).WithRest(long).Claim(t.Context(), made.Name, ids[1])
+	again, err = ipam.NewAllocator(api, api).WithQuarantine(long).Claim(t.Context(), made.Name, ids[1])
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again.IP).To(Equal(has[ids[1]]))
 
@@ -67,16 +67,16 @@ func TestAnAddressThatIsGivenBackRestsForOthersAlsoAfterARestartAndWhateverTheCl
 		return err
 	}
 	g.Expect(machine(time.Now())).To(MatchError(ContainSubstring("has no free address")))
-	g.Expect(machine(time.Now().Add(-2 * ipam.DefaultRest))).To(Succeed())
+	g.Expect(machine(time.Now().Add(-2 * ipam.DefaultQuarantine))).To(Succeed())
 	g.Expect(object(t, made.Name).Status.Released).To(BeEmpty())
 }
 
-func TestAnAddressThatHasRestedIsGivenToOthersAndThePoolSaysSo(t *testing.T) {
+func TestAddressIsAllocatedAfterQuarantine(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(2 * time.Minute)
 	made := created(t, "rested-", "", lbv1.Range{Subnet: "10.61.0.0/29"})
-	allocator := ipam.NewAllocator(api, api).WithRest(time.Second)
+	allocator := ipam.NewAllocator(api, api).WithQuarantine(time.Second)
 	for _, id := range named("rested", 5) {
 		_, err := allocator.Claim(t.Context(), made.Name, id)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -87,22 +87,22 @@ func TestAnAddressThatHasRestedIsGivenToOthersAndThePoolSaysSo(t *testing.T) {
 		return err
 	}).Should(Succeed())
 	g.Eventually(func() map[string]string {
-		_, err := settled(t, allocator, made.Name)
+		_, err := updateStatus(t, allocator, made.Name)
 		g.Expect(err).NotTo(HaveOccurred())
 		return object(t, made.Name).Status.Released
 	}).Should(BeEmpty())
-	is, err := settled(t, allocator, made.Name)
+	is, err := updateStatus(t, allocator, made.Name)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(is.Rouse).To(BeZero())
+	g.Expect(is.NextRelease).To(BeZero())
 }
 
-func TestAddressesOfBlocksRestAsLongAsTheyAreRemembered(t *testing.T) {
+func TestQuarantineInBlocks(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	pool := largePool("10.62.0.0/21")
 	g.Expect(api.Create(t.Context(), pool)).To(Succeed())
 	t.Cleanup(func() { _ = api.Delete(t.Context(), pool) })
-	first := ipam.NewAllocator(api, api).WithRest(long)
+	first := ipam.NewAllocator(api, api).WithQuarantine(long)
 	var ids []string
 	for i := 0; ; i++ {
 		id := fmt.Sprintf("default/rests-%d", i)
@@ -116,8 +116,8 @@ func TestAddressesOfBlocksRestAsLongAsTheyAreRemembered(t *testing.T) {
 	for _, id := range ids {
 		g.Expect(first.Release(t.Context(), pool.Name, id)).To(Succeed())
 	}
-	for _, allocator := range []*ipam.Allocator{first, ipam.NewAllocator(api, api).WithRest(long)} {
-		_, err := settled(t, allocator, pool.Name)
+	for _, allocator := range []*ipam.Allocator{first, ipam.NewAllocator(api, api).WithQuarantine(long)} {
+		_, err := updateStatus(t, allocator, pool.Name)
 		g.Expect(err).NotTo(HaveOccurred())
 		_, err = allocator.Claim(t.Context(), pool.Name, "default/another")
 		g.Expect(err).To(MatchError(allocation.ErrExhausted))

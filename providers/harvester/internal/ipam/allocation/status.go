@@ -12,8 +12,8 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
 
-// Settled is the state of a settled pool.
-type Settled struct {
+// Summary is the state of a pool after UpdateStatus.
+type Summary struct {
 	// Held is the number of addresses with a holder.
 	Held int
 	// Doubled are addresses with several holders, Several holders with several addresses.
@@ -22,20 +22,20 @@ type Settled struct {
 	// Disputed are addresses that load balancers have and for which the pool records another holder. Entered are load balancers whose
 	// address the pool did not record any more and records again.
 	Disputed, Entered []Entry
-	// Rouse is the time until the next quarantine ends, or 0 without quarantines.
-	Rouse time.Duration
-	// Told is set if the condition has changed.
-	Told bool
+	// NextRelease is the time until the next quarantine ends, or 0 without quarantines.
+	NextRelease time.Duration
+	// ConditionChanged is set if the condition has changed.
+	ConditionChanged bool
 }
 
-// Settle updates the counts and the history of a pool to match its holders, and the condition Ready to what why returns. Conclude returns
-// the load balancers that were recorded again.
-func (p *Pool) Settle(why func(Settled) (reason, message string)) (is Settled, changed bool) {
-	is = Settled{Held: len(p.holders), Disputed: p.disputed(), Rouse: p.nextRouse(time.Now())}
+// UpdateStatus updates the counts and the history of a pool to match its holders, and the condition Ready to what why returns. Conclude
+// returns the load balancers that were recorded again.
+func (p *Pool) UpdateStatus(why func(Summary) (reason, message string)) (is Summary, changed bool) {
+	is = Summary{Held: len(p.holders), Disputed: p.disputed(), NextRelease: p.nextRelease(time.Now())}
 	is.Doubled, is.Several = p.several()
 	reason, message := why(is)
-	is.Told = lbv1.SetReady(&p.conditions, reason, message, time.Now())
-	return is, p.tidy(is.Told)
+	is.ConditionChanged = lbv1.SetReady(&p.conditions, reason, message, time.Now())
+	return is, p.cleanUp(is.ConditionChanged)
 }
 
 // several returns the addresses with several holders and the holders with several addresses. The package creates neither, but other
