@@ -37,8 +37,8 @@ import (
 
 const (
 	namespace = metav1.NamespaceDefault
-	// patience is generous, for a busy machine; only failing tests wait that long.
-	patience = 2 * time.Minute
+	// timeout is generous, for a busy machine; only failing tests wait that long.
+	timeout = 2 * time.Minute
 )
 
 func TestMain(m *testing.M) { testenv.MainOf(m, main) }
@@ -53,7 +53,7 @@ func TestManager(t *testing.T) {
 func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *testenv.Components, ...string) func()) *testenv.Audit {
 	t.Helper()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyTimeout(timeout)
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	audit := testenv.NewAudit(t, components)
@@ -92,7 +92,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 
 	for _, o := range []client.Object{machine, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: machine.Name, Namespace: namespace}}, cluster} {
 		g.Expect(client.IgnoreNotFound(c.Delete(t.Context(), o))).To(Succeed())
-		testworld.NewUser(t, c, patience).Gone(o)
+		testworld.NewUser(t, c, timeout).Gone(o)
 	}
 	leavesNothing(t, sim)
 	return audit
@@ -108,7 +108,7 @@ func leavesNothing(t *testing.T, sim *simulator.Simulator) {
 		g.Eventually(func(g Gomega) {
 			g.Expect(sim.Client().List(t.Context(), list, client.InNamespace(namespace), client.HasLabels{clusterv1.ClusterNameLabel})).To(Succeed())
 			g.Expect(list).To(HaveField("Items", BeEmpty()))
-		}).WithTimeout(patience).Should(Succeed())
+		}).WithTimeout(timeout).Should(Succeed())
 	}
 	pool := &lbv1.IPPool{}
 	g.Expect(sim.Client().Get(t.Context(), client.ObjectKey{Name: "machines"}, pool)).To(Succeed())
@@ -183,7 +183,7 @@ func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envte
 // newCluster creates a Cluster and its HarvesterCluster, with a load balancer and an IPPool. Its Nodes are in the same API server.
 func newCluster(t *testing.T, env *envtest.Environment, c client.Client, kubeconfig []byte) *infrav1.HarvesterCluster {
 	t.Helper()
-	u := testworld.NewUser(t, c, patience)
+	u := testworld.NewUser(t, c, timeout)
 	u.Kubeconfig(namespace, "demo", env.KubeConfig)
 	u.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "harvester", Namespace: namespace}, Data: map[string][]byte{infrav1.KubeconfigKey: kubeconfig}})
 	infra := &infrav1.HarvesterCluster{
@@ -201,7 +201,7 @@ func newCluster(t *testing.T, env *envtest.Environment, c client.Client, kubecon
 // newMachine creates a Machine with bootstrap data and its HarvesterMachine.
 func newMachine(t *testing.T, c client.Client, domain string) *infrav1.HarvesterMachine {
 	t.Helper()
-	u := testworld.NewUser(t, c, patience)
+	u := testworld.NewUser(t, c, timeout)
 	infra := &infrav1.HarvesterMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: namespace}, Spec: infrav1.HarvesterMachineSpec{
 		CPU: 1, Memory: "1Gi", SSHUser: "ubuntu", SSHKeyPair: "default/admin", Networks: []string{"default/vlan-1"},
 		Volumes: []infrav1.Volume{{VolumeType: infrav1.VolumeTypeImage, ImageName: "default/ubuntu", VolumeSize: ptr.To(resource.MustParse("10Gi"))}},

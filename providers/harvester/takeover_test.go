@@ -37,7 +37,7 @@ func TestDeploymentCanBeAppliedOverUpstreams(t *testing.T) {
 // does.
 func TestStorageVersionMigration(t *testing.T) {
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyTimeout(timeout)
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	env, c := startAPIServer(t, nil)
@@ -48,5 +48,5 @@ func TestStorageVersionMigration(t *testing.T) {
 		object.SetNamespace(namespace)
 		g.Eventually(func() error { return c.Create(t.Context(), object.DeepCopy()) }).Should(Succeed(), object.GetKind())
 	}
-	components.AwaitStoredIn(t, c, patience, "v1beta1")
+	components.AwaitStoredIn(t, c, timeout, "v1beta1")
 }

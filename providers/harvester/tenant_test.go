@@ -51,23 +51,23 @@ func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 	components.InstallRights(t, admin)
 	sim := simulator.Start(t, simulator.WithLayout(simulator.Zones(1, 1)))
 	victim := testenv.NewTenant(t, env, admin)
-	testworld.NewUser(t, admin, patience).Create(&corev1.Secret{
+	testworld.NewUser(t, admin, timeout).Create(&corev1.Secret{
 		ObjectMeta: victim.Meta("harvester"), Data: map[string][]byte{infrav1.KubeconfigKey: sim.Kubeconfig()},
 	})
 	testenv.RunManager(t, env, components, testenv.FloodFlag())
 	for name, attempt := range map[string]func(*tenancy){
-		"a tenant reads and writes only in its namespace":             (*tenancy).readsOthers,
-		"the account of another":                                      (*tenancy).usesTheAccount,
-		"a Secret that allowed a namespace and does so no more":       (*tenancy).keepsTheAccount,
-		"a ConfigMap of another":                                      (*tenancy).writesIntoOthers,
-		"a ConfigMap of Kubernetes":                                   (*tenancy).writesIntoKubernetes,
-		"a ConfigMap of another, with a status that says it was done": (*tenancy).forgesTheStatus,
-		"the token of the manager":                                    (*tenancy).drawsTheToken,
-		"answers that do not end":                                     (*tenancy).floods,
+		"a tenant reads and writes only in its namespace":       (*tenancy).readsOthers,
+		"the account of another":                                (*tenancy).usesTheAccount,
+		"a Secret that allowed a namespace and does so no more": (*tenancy).keepsTheAccount,
+		"a ConfigMap of another":                                (*tenancy).writesIntoOthers,
+		"a ConfigMap of Kubernetes":                             (*tenancy).writesIntoKubernetes,
+		"a ConfigMap of another, with a forged status":          (*tenancy).forgesTheStatus,
+		"the token of the manager":                              (*tenancy).drawsTheToken,
+		"answers that do not end":                               (*tenancy).floods,
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			g.SetDefaultEventuallyTimeout(patience)
+			g.SetDefaultEventuallyTimeout(timeout)
 			attempt(&tenancy{WithT: g, t: t, admin: admin, sim: sim, victim: victim, tenant: testenv.NewTenant(t, env, admin)})
 		})
 	}
@@ -84,7 +84,7 @@ func (w *tenancy) cluster(account testenv.Tenant, changes ...func(*infrav1.Harve
 	for _, change := range changes {
 		change(infra)
 	}
-	u := testworld.NewUser(w.t, w.tenant.Client, patience)
+	u := testworld.NewUser(w.t, w.tenant.Client, timeout)
 	if account.Namespace == w.tenant.Namespace {
 		u.Create(&corev1.Secret{ObjectMeta: w.tenant.Meta("harvester"), Data: map[string][]byte{infrav1.KubeconfigKey: w.sim.Kubeconfig()}})
 	}
@@ -95,7 +95,7 @@ func (w *tenancy) cluster(account testenv.Tenant, changes ...func(*infrav1.Harve
 // refused waits for the reason of a condition.
 func (w *tenancy) refused(infra *infrav1.HarvesterCluster, condition, reason string) {
 	w.t.Helper()
-	testworld.NewUser(w.t, w.tenant.Client, patience).Condition(infra, condition, reason)
+	testworld.NewUser(w.t, w.tenant.Client, timeout).Condition(infra, condition, reason)
 }
 
 // nothing expects that no object was created for the tenant on Harvester.
@@ -179,7 +179,7 @@ func (w *tenancy) account() *corev1.Secret {
 // allow sets the namespaces that may use the Secret of the victim.
 func (w *tenancy) allow(namespaces string) {
 	w.t.Helper()
-	testworld.Update(testworld.NewUser(w.t, w.admin, patience), w.account(), testworld.Whole, func(secret *corev1.Secret) {
+	testworld.Update(testworld.NewUser(w.t, w.admin, timeout), w.account(), testworld.Whole, func(secret *corev1.Secret) {
 		secret.Annotations = map[string]string{faultlinev1.AllowedNamespacesAnnotation: namespaces}
 	})
 }
@@ -200,7 +200,7 @@ func (w *tenancy) forgesTheStatus() {
 	theirs := w.manifests(w.victim.Namespace)
 	infra := w.cluster(w.tenant, into(theirs.Namespace, theirs.Name))
 	w.refused(infra, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotAllowedReason)
-	testworld.Update(testworld.NewUser(w.t, w.tenant.Client, patience), infra, testworld.Status, func(infra *infrav1.HarvesterCluster) {
+	testworld.Update(testworld.NewUser(w.t, w.tenant.Client, timeout), infra, testworld.Status, func(infra *infrav1.HarvesterCluster) {
 		for i := range infra.Status.Conditions {
 			infra.Status.Conditions[i].Status = metav1.ConditionTrue
 		}
@@ -212,7 +212,7 @@ func (w *tenancy) forgesTheStatus() {
 
 // drawsTheToken makes the manager read a kubeconfig that refers to a file of the manager.
 func (w *tenancy) drawsTheToken() {
-	thief, u := testenv.NewThief(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
+	thief, u := testenv.NewThief(w.t), testworld.NewUser(w.t, w.tenant.Client, timeout)
 	for _, name := range []string{"first", "second"} {
 		kubeconfig := thief.File()
 		if name == "second" {
@@ -229,7 +229,7 @@ func (w *tenancy) drawsTheToken() {
 
 // floods makes the manager connect to a workload cluster, and to a Harvester, whose responses exceed the limit.
 func (w *tenancy) floods() {
-	workload, harvester, u := testenv.NewFlood(w.t), testenv.NewFlood(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
+	workload, harvester, u := testenv.NewFlood(w.t), testenv.NewFlood(w.t), testworld.NewUser(w.t, w.tenant.Client, timeout)
 	u.Kubeconfig(w.tenant.Namespace, "flood", workload.Kubeconfig())
 	u.Create(&corev1.Secret{ObjectMeta: w.tenant.Meta("flood"), Data: map[string][]byte{infrav1.KubeconfigKey: harvester.Kubeconfig()}})
 	infra := &infrav1.HarvesterCluster{ObjectMeta: w.tenant.Meta("flood"), Spec: infrav1.HarvesterClusterSpec{

@@ -31,8 +31,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// patience is generous, for a busy machine; only failing tests wait that long.
-const patience = 2 * time.Minute
+// timeout is generous, for a busy machine; only failing tests wait that long.
+const timeout = 2 * time.Minute
 
 // config is the folder of the manager's manifests.
 var config = filepath.Join("..", "..", "config", "loadbalancer")
@@ -81,7 +81,7 @@ func TestManager(t *testing.T) {
 		g.Eventually(func(g Gomega) {
 			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(definition), definition)).To(Succeed())
 			g.Expect(definition.Status.StoredVersions).To(Equal([]string{"v1beta1"}), "a later release may drop v1alpha1")
-		}, patience).Should(Succeed())
+		}, timeout).Should(Succeed())
 		testGuestCluster(t, c)
 	})
 	t.Run("with a watch filter", func(t *testing.T) {
@@ -112,7 +112,7 @@ func usedElsewhere() []string {
 func within(t *testing.T) *WithT {
 	t.Helper()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyTimeout(timeout)
 	return g
 }
 
@@ -120,7 +120,7 @@ func testInstalled(t *testing.T, c client.Client) {
 	t.Helper()
 	g := within(t)
 	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.0.0.0/24"}}}}
-	testworld.NewUser(t, c, patience).Create(pool)
+	testworld.NewUser(t, c, timeout).Create(pool)
 	g.Expect(pool.Labels).To(HaveKeyWithValue(lbv1.GlobalPoolLabel, "false"))
 
 	lb := &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: lbv1.LoadBalancerSpec{

@@ -40,7 +40,7 @@ type samples struct {
 func testSamples(t *testing.T, c client.Client) {
 	t.Helper()
 	if _, err := os.Stat(proposal); errors.Is(err, fs.ErrNotExist) {
-		t.Run("left out, as ../shared/proposals is not beside the project", func(t *testing.T) { t.Skip() })
+		t.Run("skipped: ../shared/proposals does not exist", func(t *testing.T) { t.Skip() })
 		return
 	}
 	s := &samples{WithT: within(t), t: t, c: c, shown: map[string]*unstructured.Unstructured{}}

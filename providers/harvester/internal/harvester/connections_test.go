@@ -51,7 +51,7 @@ func TestSecretsOfOneAccountShareConnection(t *testing.T) {
 	w.connections.Forget(w.asker(harvester.Cluster, "one"))
 	w.Expect(w.waitForConnection(w.asker(harvester.Cluster, "two"))).To(BeIdenticalTo(one))
 	w.connections.Forget(w.asker(harvester.Cluster, "two"))
-	w.Expect(w.waitForConnection(w.asker(harvester.Cluster, "two"))).NotTo(BeIdenticalTo(one), "the connection that nobody used was closed")
+	w.Expect(w.waitForConnection(w.asker(harvester.Cluster, "two"))).NotTo(BeIdenticalTo(one), "the unused connection was closed")
 }
 
 func TestKubeconfigRotation(t *testing.T) {

@@ -248,7 +248,7 @@ func (c *Connection) watchFailed(ctx context.Context, namespace string, r *tools
 	switch {
 	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 	case apierrors.IsForbidden(err):
-		c.recordDenial(namespace, r.TypeDescription(), err) //nolint:contextcheck // it goes on when the watch has ended
+		c.recordDenial(namespace, r.TypeDescription(), err) //nolint:contextcheck // it continues after the watch has ended
 	default:
 		toolscache.DefaultWatchErrorHandler(ctx, r, err)
 		c.startProbing()

@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 )
 
-// proxy is a proxy to the Harvester of the tests. While it is broken, it resets connections, each of which has its own port.
+// proxy is a proxy to the Harvester of the tests. While it is broken, it resets connections. Each connection has its own port.
 type proxy struct {
 	listener net.Listener
 	to       string
@@ -143,7 +143,7 @@ func TestOutageBeforeConnectionEnqueuesOnce(t *testing.T) {
 	before := w.enqueuedSoFar(cluster, machine)
 	said := append(first, attempts(w, 2, current)...)
 	w.Expect(said).To(HaveEach(said[0]), "what is shown is the same each time")
-	w.Expect(w.enqueuedSoFar(cluster, machine)).To(Equal(before), "nobody is woken to read the same")
+	w.Expect(w.enqueuedSoFar(cluster, machine)).To(Equal(before), "the same message enqueues no asker")
 
 	broken.set(false)
 	w.waitForConnection(machine)
@@ -167,7 +167,7 @@ func TestOutageOfConnectionEnqueuesOnce(t *testing.T) {
 	before := w.enqueuedSoFar(cluster, machine)
 	said := append(first, attempts(w, 2, conn.Stale)...)
 	w.Expect(said).To(HaveEach(said[0]), "what is shown is the same each time")
-	w.Expect(w.enqueuedSoFar(cluster, machine)).To(Equal(before), "nobody is woken to read the same")
+	w.Expect(w.enqueuedSoFar(cluster, machine)).To(Equal(before), "the same message enqueues no asker")
 
 	way.set(false)
 	w.Eventually(conn.Stale).Should(BeZero())

@@ -88,10 +88,10 @@ func TestIdleWatchesEnqueueNothing(t *testing.T) {
 		return same
 	}).WithPolling(timeout / 240).Should(BeTrue())
 	sim.ForgetRequests()
-	w.Eventually(func() int { return w.asked("watch", "virtualmachines") }).Should(BeNumerically(">=", 2), "it is opened anew each time")
+	w.Eventually(func() int { return w.asked("watch", "virtualmachines") }).Should(BeNumerically(">=", 2), "it is reopened each time")
 	w.Expect(trouble(conn)()).To(BeEmpty())
-	w.Expect(w.asked("list", "virtualmachines")).To(BeZero(), "it goes on where it was")
-	w.Expect(w.asked("watch", "nodes")).To(BeNumerically("<=", w.asked("watch", "virtualmachines")+1), "one trial is enough for all")
+	w.Expect(w.asked("list", "virtualmachines")).To(BeZero(), "it continues at its resourceVersion")
+	w.Expect(w.asked("watch", "nodes")).To(BeNumerically("<=", w.asked("watch", "virtualmachines")+1), "one test watch is enough for all")
 	w.Expect(w.enqueued(who)).To(Equal(before))
 }
 

@@ -138,7 +138,7 @@ func TestReferencedNamespacesAreCachedAndNotWatched(t *testing.T) {
 	}
 	w.Expect(images(w.namespace)).To(BeZero())
 	w.Expect(w.client.Create(t.Context(), image)).To(Succeed())
-	w.Expect(images(w.namespace)).To(BeZero(), "it is remembered for a moment that there is none")
+	w.Expect(images(w.namespace)).To(BeZero(), "NotFound is cached briefly")
 	fake.Step(5 * time.Second)
 	w.Expect(images(w.namespace)).To(Equal(1))
 

@@ -213,5 +213,5 @@ func TestAPoolWithBlocksIsWrittenOnceFor256Addresses(t *testing.T) {
 		_, err := allocator.Claim(t.Context(), pool.Name, id)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
-	g.Expect(writer.count.Load()).To(BeEquivalentTo(3), "two of a section are no addresses to give")
+	g.Expect(writer.count.Load()).To(BeEquivalentTo(3), "two addresses of a section are not allocatable")
 }

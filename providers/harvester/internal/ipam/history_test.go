@@ -187,15 +187,15 @@ func TestModelsDetectInvalidHistories(t *testing.T) {
 		"another one after a release":         {history(act{true, "x", a}, act{false, "x", a}, act{true, "x", b}), true, true},
 		"all at once":                         {together, true, true},
 		"two have the same":                   {history(act{true, "x", a}, act{true, "y", a}), false, true},
-		"somebody else has released it":       {history(act{true, "x", a}, act{false, "z", a}, act{true, "y", a}), false, true},
+		"released by another client":          {history(act{true, "x", a}, act{false, "z", a}, act{true, "y", a}), false, true},
 		"one has two":                         {history(act{true, "x", a}, act{true, "x", b}), true, false},
 		"one has two, and was released early": {history(act{false, "x", a}, act{true, "x", a}, act{true, "x", b}), true, false},
 	} {
 		if got := porcupine.CheckOperations(oneHolder(), tc.history); got != tc.oneHolder {
-			t.Errorf("%s: oneHolder says %t", name, got)
+			t.Errorf("%s: oneHolder returns %t", name, got)
 		}
 		if got := porcupine.CheckOperations(oneAddress(), tc.history); got != tc.oneAddress {
-			t.Errorf("%s: oneAddress says %t", name, got)
+			t.Errorf("%s: oneAddress returns %t", name, got)
 		}
 	}
 }

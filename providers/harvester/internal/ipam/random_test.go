@@ -396,7 +396,7 @@ func TestAllocationsAreUniqueDespiteFaults(t *testing.T) {
 				t.Errorf("seed %d: %v", p.seed, p.several)
 			}
 			if leaked := p.end(); leaked > 0 {
-				t.Errorf("seed %d: %d addresses are held by nobody", p.seed, leaked)
+				t.Errorf("seed %d: %d addresses have no holder", p.seed, leaked)
 			}
 		})
 	}

@@ -124,7 +124,7 @@ func TestConversionKeepsUnchangedFields(t *testing.T) {
 		g.Expect(older.Spec.BackendServers).To(Equal([]string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}))
 		older.Spec.Description = "changed"
 	})
-	g.Expect(got.Spec.BackendServerSelector).To(Equal(stored().Spec.BackendServerSelector), "a machine that nobody has found yet is no change")
+	g.Expect(got.Spec.BackendServerSelector).To(Equal(stored().Spec.BackendServerSelector), "a machine that is not found yet is not a change")
 	g.Expect(RequestedServers(got)).To(Equal([]string{"10.0.0.3"}))
 }
 

@@ -37,7 +37,7 @@ func TestValidate(t *testing.T) {
 		{Name: "a port too large", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[0].BackendPort = 65536 }, Want: []string{"spec.listeners[0].backendPort: Invalid value"}},
 		{Name: "two of a port", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[2].Port = 80 }, Want: []string{"spec.listeners[2].port: Duplicate value"}},
 		{Name: "two of a backend port", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[0].BackendPort = 53 }, Want: []string{"spec.listeners[2].backendPort: Duplicate value"}},
-		{Name: "a protocol that is none", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[0].Protocol = "tcp" }, Want: []string{"spec.listeners[0].protocol: Unsupported value"}},
+		{Name: "an invalid protocol", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners[0].Protocol = "tcp" }, Want: []string{"spec.listeners[0].protocol: Unsupported value"}},
 		{Name: "a health check of another port", Change: func(s *lbv1.LoadBalancerSpec) { s.HealthCheck.Port = 80 }, Want: []string{"spec.healthCheck.port: Invalid value"}},
 		{Name: "a health check of a port of UDP", Change: func(s *lbv1.LoadBalancerSpec) { s.Listeners = s.Listeners[:2] }, Want: []string{"spec.healthCheck.port: Invalid value"}},
 		{Name: "a health check without numbers", Change: func(s *lbv1.LoadBalancerSpec) { *s.HealthCheck = lbv1.HealthCheck{Port: 53} }, Want: []string{

@@ -29,7 +29,7 @@ func TestMayUseIdentity(t *testing.T) {
 			g.Expect(owned.MayUseIdentity(secret, "owner")).To(BeTrue())
 		})
 	}
-	NewWithT(t).Expect(owned.MayUseIdentity(&metav1.PartialObjectMetadata{}, "a")).To(BeFalse(), "there is no annotation")
+	NewWithT(t).Expect(owned.MayUseIdentity(&metav1.PartialObjectMetadata{}, "a")).To(BeFalse(), "without an annotation")
 }
 
 func TestInvalidConsentMode(t *testing.T) {

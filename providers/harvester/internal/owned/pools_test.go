@@ -71,7 +71,7 @@ func TestAPoolIsItsClustersByItsIDOrAsItWasMadeBefore(t *testing.T) {
 		"by its id":                             {there: pool("x", wanted), own: true},
 		"for the load balancer":                 {there: *owned.WantedPool(poolOwner("1"), owned.LoadBalancerPool, given)},
 		"another cluster's":                     {there: pool(wanted.Name, owned.WantedPool(poolOwner("2"), owned.MachinePool, given)), foreign: true},
-		"somebody's of its name":                {there: pool(wanted.Name, unmarked), foreign: true},
+		"another owner's of its name":           {there: pool(wanted.Name, unmarked), foreign: true},
 		"of the former name":                    {there: pool("ns-c-vm-ippool", unmarked), own: true},
 		"of the former name, other addresses":   {there: pool("ns-c-vm-ippool", other)},
 		"of the former name, another cluster's": {there: pool("ns-c-vm-ippool", owned.WantedPool(poolOwner("2"), owned.MachinePool, given))},

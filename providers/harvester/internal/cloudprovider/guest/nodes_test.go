@@ -203,7 +203,7 @@ func TestNodeInitializedByOthersGetsZone(t *testing.T) {
 	c.Eventually(c.read("node-1")).Should(HaveField("Annotations", HaveKeyWithValue("cloudprovider.harvesterhci.io/virtual-machine", s.namespace+"/node-1")))
 	node, err := c.read("node-1")()
 	c.Expect(err).NotTo(HaveOccurred())
-	c.Expect(node.Labels).NotTo(HaveKey(corev1.LabelTopologyZone), "who initializes it tells it")
+	c.Expect(node.Labels).NotTo(HaveKey(corev1.LabelTopologyZone), "the initializing client sets it")
 	before := node.DeepCopy()
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == uninitialized })
 	c.Expect(c.client.Patch(t.Context(), node, client.MergeFrom(before))).To(Succeed())

@@ -446,7 +446,7 @@ func TestServicesHaveOneAddressDespiteWrongAllocations(t *testing.T) {
 		s.Expect(err).NotTo(HaveOccurred())
 		given[service.Status.LoadBalancer.Ingress[0].IP] = name
 	}
-	s.Expect(given).To(HaveLen(len(services)), "nobody has another's address")
+	s.Expect(given).To(HaveLen(len(services)), "addresses are unique")
 	s.Expect(n.is()).To(Equal([2]int{len(services), 0}), "each has one load balancer all the time")
 	for _, name := range services {
 		c.remove(name)

@@ -232,13 +232,13 @@ func rules(t *testing.T, marker string) []rbacv1.PolicyRule {
 			case "verbs":
 				rule.Verbs = values
 			default:
-				t.Fatalf("there is no field %s: %s", key, line)
+				t.Fatalf("missing field %s: %s", key, line)
 			}
 		}
 		list = append(list, rule)
 	}
 	if len(list) == 0 {
-		t.Fatalf("the program says nothing of the rights that it needs after %q", marker)
+		t.Fatalf("the program prints no permissions after %q", marker)
 	}
 	return list
 }

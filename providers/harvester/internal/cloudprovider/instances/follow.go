@@ -193,7 +193,7 @@ func (f *follower) reconcile(ctx context.Context, name string) error {
 	if needsInitialization(node) {
 		// The framework processes the Node when it changes.
 		if _, err := f.addresses.Of(node, vmi, f.balanced); err != nil {
-			return nil //nolint:nilerr // a change of the instance goes on
+			return nil //nolint:nilerr // a change of the instance enqueues it
 		}
 		change.Labels = nil
 		delete(change.Annotations, zoneAnnotation)

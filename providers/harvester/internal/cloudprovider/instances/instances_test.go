@@ -147,7 +147,7 @@ func TestFindVirtualMachineOfNode(t *testing.T) {
 		"not by name where the ID is other": {node("node-1", "harvester://former-uid"), ""},
 		"by name":                           {node("node-1", ""), "node-1"},
 		"by name where the ID is foreign":   {node("node-1", "rke2://node-1"), "node-1"},
-		"by the hostname it was told":       {node("told", ""), "vm-3"},
+		"by its hostname":                   {node("told", ""), "vm-3"},
 		"by the hostname that it has":       {node("chosen", ""), "vm-4"},
 		"not at all":                        {node("else", ""), ""},
 	} {
@@ -186,14 +186,14 @@ func TestInstanceExists(t *testing.T) {
 		exists    bool
 		says      string
 	}{
-		"it is there":                     {&harvesterOf{vms: []kubevirtv1.VirtualMachine{vm("node-1")}}, nil, true, ""},
-		"it is gone":                      {&harvesterOf{vms: []kubevirtv1.VirtualMachine{vm("node-2")}}, nil, false, ""},
-		"it has gone":                     {&harvesterOf{}, []kubevirtv1.VirtualMachine{vm("node-1")}, false, ""},
-		"none is there, nor has been":     {&harvesterOf{}, nil, false, "set it in the context of the kubeconfig"},
-		"it is new":                       {&harvesterOf{vms: []kubevirtv1.VirtualMachine{vm("node-2")}, live: []types.UID{"node-1-uid"}}, nil, true, ""},
-		"nobody answers":                  {&harvesterOf{down: errors.New("down")}, []kubevirtv1.VirtualMachine{vm("node-1")}, false, "down"},
-		"another one has taken its name":  {&harvesterOf{vms: []kubevirtv1.VirtualMachine{renewed(), vm("node-2")}, live: []types.UID{"renewed"}}, nil, false, ""},
-		"it is there, and nobody answers": {&harvesterOf{vms: []kubevirtv1.VirtualMachine{vm("node-1")}, down: errors.New("down")}, nil, false, "down"},
+		"it is there":                          {&harvesterOf{vms: []kubevirtv1.VirtualMachine{vm("node-1")}}, nil, true, ""},
+		"it is gone":                           {&harvesterOf{vms: []kubevirtv1.VirtualMachine{vm("node-2")}}, nil, false, ""},
+		"it has gone":                          {&harvesterOf{}, []kubevirtv1.VirtualMachine{vm("node-1")}, false, ""},
+		"none is there, nor has been":          {&harvesterOf{}, nil, false, "set it in the context of the kubeconfig"},
+		"it is new":                            {&harvesterOf{vms: []kubevirtv1.VirtualMachine{vm("node-2")}, live: []types.UID{"node-1-uid"}}, nil, true, ""},
+		"nobody answers":                       {&harvesterOf{down: errors.New("down")}, []kubevirtv1.VirtualMachine{vm("node-1")}, false, "down"},
+		"another one has taken its name":       {&harvesterOf{vms: []kubevirtv1.VirtualMachine{renewed(), vm("node-2")}, live: []types.UID{"renewed"}}, nil, false, ""},
+		"unavailable API server, found before": {&harvesterOf{vms: []kubevirtv1.VirtualMachine{vm("node-1")}, down: errors.New("down")}, nil, false, "down"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -235,12 +235,12 @@ func TestInstanceShutdown(t *testing.T) {
 		instances []kubevirtv1.VirtualMachineInstance
 		want      bool
 	}{
-		"running, whatever its host says": {created, in(kubevirtv1.Running), false},
-		"starting":                        {created, in(kubevirtv1.Scheduling), false},
-		"between two instances":           {created, nil, false},
-		"off":                             {off, nil, true},
-		"ended":                           {created, in(kubevirtv1.Succeeded), true},
-		"failed":                          {created, in(kubevirtv1.Failed), true},
+		"running":               {created, in(kubevirtv1.Running), false},
+		"starting":              {created, in(kubevirtv1.Scheduling), false},
+		"between two instances": {created, nil, false},
+		"off":                   {off, nil, true},
+		"ended":                 {created, in(kubevirtv1.Succeeded), true},
+		"failed":                {created, in(kubevirtv1.Failed), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := of(&harvesterOf{vms: []kubevirtv1.VirtualMachine{c.vm}, instances: c.instances})
@@ -281,7 +281,7 @@ func TestLocationComesFromHostOrAnnotations(t *testing.T) {
 	i := instance("node-1")
 	i.Status.NodeName = "h"
 	_, err := of(&harvesterOf{down: errors.New("down")}).locate(t.Context(), &i)
-	NewWithT(t).Expect(err).To(MatchError("down"), "a zone is not taken away because nobody answers")
+	NewWithT(t).Expect(err).To(MatchError("down"), "an unavailable API server does not remove the zone")
 }
 
 func TestNodeAddressesFollowOptions(t *testing.T) {
@@ -303,11 +303,11 @@ func TestNodeAddressesFollowOptions(t *testing.T) {
 		"network of its own namespace": {
 			options: AddressOptions{Network: "team/vlan-1"}, want: []string{"I 10.1.0.1", "I fd00::1", "E 10.1.0.2", "E fd00::2", "H node-1"},
 		},
-		"what kubelet says": {
+		"address of kubelet": {
 			annotations: map[string]string{cloudproviderapi.AnnotationAlphaProvidedIPAddr: "10.1.0.2", additionalAnnotation: `["10.1.0.1"]`},
 			want:        []string{"E fd00::1", "I 10.1.0.2", "E fd00::2", "H node-1"},
 		},
-		"what kubelet says of both families": {
+		"addresses of kubelet in both families": {
 			annotations: map[string]string{cloudproviderapi.AnnotationAlphaProvidedIPAddr: "10.1.0.2,fd00::2"},
 			want:        []string{"E 10.1.0.1", "E fd00::1", "I 10.1.0.2", "I fd00::2", "H node-1"},
 		},
@@ -405,7 +405,7 @@ func TestInterfaceInNetworkUsesAnnouncingNodes(t *testing.T) {
 	}
 	g.Expect(i.NIC(t.Context(), "default/vlan-2")).To(Equal("enp3s0"), "one that has not said yet")
 	h.instances[0].Status.Interfaces = nil
-	g.Expect(i.NIC(t.Context(), "default/vlan-2")).To(BeEmpty(), "nobody has said yet")
+	g.Expect(i.NIC(t.Context(), "default/vlan-2")).To(BeEmpty(), "not reported yet")
 	h.instances[0].Spec.Networks = nil
 	_, err = i.NIC(t.Context(), "default/vlan-2")
 	g.Expect(err).To(MatchError(ContainSubstring("Node control-1 has no interface in network default/vlan-2")))
@@ -440,7 +440,7 @@ func TestNodeLosesZoneOfHostUnlessForeign(t *testing.T) {
 		at                  location
 		want                change
 	}{
-		"of a host that says so": {labels("a"), told, location{region: "south", certain: true}, change{
+		"of a labelled host": {labels("a"), told, location{region: "south", certain: true}, change{
 			map[string]*string{corev1.LabelTopologyZone: nil, corev1.LabelFailureDomainBetaZone: nil, corev1.LabelFailureDomainBetaRegion: ptr.To("south")},
 			map[string]*string{zoneAnnotation: nil},
 		}},
@@ -448,7 +448,7 @@ func TestNodeLosesZoneOfHostUnlessForeign(t *testing.T) {
 		"written by others": {labels("other"), told, location{region: "south", certain: true}, change{
 			map[string]*string{corev1.LabelFailureDomainBetaRegion: ptr.To("south")}, map[string]*string{zoneAnnotation: nil},
 		}},
-		"nobody knows by whom": {labels("a"), map[string]string{machineAnnotation: "team/node-1"}, location{certain: true}, change{map[string]*string{}, map[string]*string{}}},
+		"written by an unknown client": {labels("a"), map[string]string{machineAnnotation: "team/node-1"}, location{certain: true}, change{map[string]*string{}, map[string]*string{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := node("node-1", "")

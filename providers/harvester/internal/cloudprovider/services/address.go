@@ -27,7 +27,7 @@ func bySharing(o any) ([]string, error) {
 	}
 	primary, err := primaryOf(service)
 	if err != nil || primary.Name == "" {
-		return nil, nil //nolint:nilerr // who names nobody shares nothing
+		return nil, nil //nolint:nilerr // a Service without a valid annotation shares nothing
 	}
 	return []string{primary.String()}, nil
 }

@@ -363,7 +363,7 @@ func TestInterfaceOfServiceKeepsForeignValues(t *testing.T) {
 			"kube-vip.io/serviceInterface":"enp3s0","cloudprovider.harvesterhci.io/service-interface":"enp3s0"}`},
 		"the network of the Nodes": {had("enp2s0", "enp2s0"), given{addresses: []string{"10.9.0.1"}}, `{"kube-vip.io/loadbalancerIPs":"10.9.0.1",
 			"kube-vip.io/serviceInterface":null,"cloudprovider.harvesterhci.io/service-interface":null}`},
-		"one that somebody else wrote": {had("eth7", "enp2s0"), given{addresses: []string{"10.9.0.1"}}, `{"kube-vip.io/loadbalancerIPs":"10.9.0.1",
+		"one of another client": {had("eth7", "enp2s0"), given{addresses: []string{"10.9.0.1"}}, `{"kube-vip.io/loadbalancerIPs":"10.9.0.1",
 			"cloudprovider.harvesterhci.io/service-interface":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -61,7 +61,7 @@ func TestSelect(t *testing.T) {
 		"the highest priority":                                 {[]lbv1.IPPool{selecting("a", "", 1, inDefault), selecting("b", "", 100, inDefault), selecting("c", "", 50, inDefault)}, ippools.Requirement{Namespace: "default"}, "b"},
 		"the first by name of a tie":                           {[]lbv1.IPPool{selecting("c", "", 5, inDefault), selecting("b", "", 5, inDefault), selecting("d", "", 5, inDefault)}, ippools.Requirement{Namespace: "default"}, "b"},
 		"its own before the global one":                        {[]lbv1.IPPool{selecting("a", "", 100, all), selecting("b", "", 0, inDefault)}, ippools.Requirement{Namespace: "default"}, "b"},
-		"the global one when there is no other":                {[]lbv1.IPPool{selecting("a", "", 0, all), selecting("b", "", 0, lbv1.Tuple{Project: "*", Namespace: "other", GuestCluster: "*"})}, ippools.Requirement{Namespace: "default"}, "a"},
+		"the global one otherwise":                             {[]lbv1.IPPool{selecting("a", "", 0, all), selecting("b", "", 0, lbv1.Tuple{Project: "*", Namespace: "other", GuestCluster: "*"})}, ippools.Requirement{Namespace: "default"}, "a"},
 		"a global one without a network for any":               {[]lbv1.IPPool{selecting("a", "", 0, all)}, ippools.Requirement{Network: "default/vlan1", Namespace: "default"}, "a"},
 		"no global one of another network":                     {[]lbv1.IPPool{selecting("a", "default/vlan2", 0, all)}, ippools.Requirement{Network: "default/vlan1", Namespace: "default"}, ""},
 		"a global one of a network for who requires none":      {[]lbv1.IPPool{selecting("a", "default/vlan2", 0, all)}, ippools.Requirement{Namespace: "default"}, "a"},
@@ -104,8 +104,8 @@ func TestAdmits(t *testing.T) {
 		"another project":                     {scoped("c:q", "*", "*"), lb("n", "c/p", ""), false},
 		"a project for who is in none":        {scoped("c:q", "*", "*"), lb("n", "", ""), false},
 		"another guest cluster":               {scoped("*", "*", "two"), lb("n", "", "one"), false},
-		"a client that says that it is all":   {scoped("c:q", "other", "two"), lb("n", "*", "*"), false},
-		"a guest cluster that says it is all": {scoped("*", "n", "two"), lb("n", "", "*"), false},
+		"a client that claims to be all":      {scoped("c:q", "other", "two"), lb("n", "*", "*"), false},
+		"a guest cluster that claims all":     {scoped("*", "n", "two"), lb("n", "", "*"), false},
 		"the second of its scopes":            {selecting("a", "", 0, lbv1.Tuple{Namespace: "other"}, lbv1.Tuple{Namespace: "n"}), lb("n", "", ""), true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestAPoolForNoNetworkServesThoseOfTheVLANThatItIsLabelledWith(t *testing.T)
 			Network: "default/vlan100", VLAN: "100", Namespace: "other", Cluster: "c", WorkloadCluster: true,
 		}, "global"},
 		"one of another network in the VLAN":          {[]lbv1.IPPool{onNetwork(inVLAN("a", "100"), "other/vlan100")}, ippools.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, ""},
-		"no VLAN is none to have in common":           {[]lbv1.IPPool{inVLAN("a", "0")}, ippools.Requirement{Network: "default/untagged", VLAN: "0", Namespace: "default"}, ""},
+		"networks without a VLAN have none in common": {[]lbv1.IPPool{inVLAN("a", "0")}, ippools.Requirement{Network: "default/untagged", VLAN: "0", Namespace: "default"}, ""},
 		"one of the VLAN that leaves the project out": {[]lbv1.IPPool{inVLAN("a", "100")}, ippools.Requirement{Network: "default/vlan100", VLAN: "100", Project: "p", Namespace: "default", Cluster: "c", WorkloadCluster: true}, "a"},
 	})
 }

@@ -211,7 +211,7 @@ func (s *scope) missing(pool string) problem {
 func (s *scope) keep(ctx context.Context, pool string, has lbv1.AllocatedAddress) (bool, error) {
 	addr, err := netip.ParseAddr(has.IP)
 	if err != nil {
-		return false, nil //nolint:nilerr // what is no address is not kept
+		return false, nil //nolint:nilerr // an invalid address is not kept
 	}
 	switch err := s.Addresses.Give(ctx, pool, id(s.lb), addr.Unmap()); {
 	case errors.Is(err, allocation.ErrHeld), errors.Is(err, allocation.ErrOutside):

@@ -183,10 +183,10 @@ func TestReleasablePools(t *testing.T) {
 		"the new one is announced":          {claims: "old,other", service: announced("10.0.0.1"), wanted: []string{"old", "other"}},
 		"the old one is still announced":    {claims: "old", service: announced("10.9.9.9")},
 		"nothing is announced yet":          {claims: "old", service: announced("")},
-		"there is no Service":               {claims: "old"},
+		"without a Service":                 {claims: "old"},
 		"the guest cluster has the new one": {workload: lbv1.WorkloadCluster, claims: "old", address: "10.0.0.1", wanted: []string{"old"}},
 		"the guest cluster has the old one": {workload: lbv1.WorkloadCluster, claims: "old", address: "10.9.9.9"},
-		"the guest cluster says nothing":    {workload: lbv1.WorkloadCluster, claims: "old"},
+		"no report of the guest cluster":    {workload: lbv1.WorkloadCluster, claims: "old"},
 		"what is wanted is not given back":  {claims: "old,wanted", service: announced("10.0.0.1"), wanted: []string{"old"}},
 	} {
 		t.Run(name, func(t *testing.T) {

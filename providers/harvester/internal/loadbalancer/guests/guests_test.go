@@ -345,7 +345,7 @@ func TestOrphansAreDeletedAtStart(t *testing.T) {
 func TestLoadBalancersStayWhileClusterHasResources(t *testing.T) {
 	t.Parallel()
 	for name, left := range map[string]func(w *fixture, cluster string){
-		"a disk of a machine that is to be restored": func(w *fixture, cluster string) { w.disk(cluster + "-pool1-abcde-disk-0-xyz") },
+		"a disk of a machine that will be restored": func(w *fixture, cluster string) { w.disk(cluster + "-pool1-abcde-disk-0-xyz") },
 		"a machine in another namespace": func(w *fixture, cluster string) {
 			other := newFixture(w.t)
 			other.machine("vm", cluster)

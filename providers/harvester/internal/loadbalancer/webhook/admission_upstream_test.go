@@ -36,7 +36,7 @@ func testUpstreamCases(t *testing.T, api *rulestest.APIServer) {
 	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
 	if len(files) == 0 {
-		t.Run("left out, as ../shared/upstream is not beside the project", func(t *testing.T) { t.Skip() })
+		t.Run("skipped: ../shared/upstream does not exist", func(t *testing.T) { t.Skip() })
 		return
 	}
 	for _, file := range files {
@@ -113,7 +113,7 @@ func testUpstreamConversion(t *testing.T, api *rulestest.APIServer) {
 	g, ctx := NewWithT(t), t.Context()
 	g.Expect(err).NotTo(HaveOccurred())
 	if len(files) == 0 {
-		t.Run("left out, as ../shared/upstream is not beside the project", func(t *testing.T) { t.Skip() })
+		t.Run("skipped: ../shared/upstream does not exist", func(t *testing.T) { t.Skip() })
 		return
 	}
 	for _, file := range files {
@@ -144,7 +144,7 @@ func testSamples(t *testing.T, api *rulestest.APIServer) {
 	g, ctx := NewWithT(t), t.Context()
 	proposal := filepath.Join(upstream, "..", "..", "proposals", "harvester-cloud-provider.md")
 	if _, err := os.Stat(proposal); errors.Is(err, fs.ErrNotExist) {
-		t.Run("left out, as ../shared/proposals is not beside the project", func(t *testing.T) { t.Skip() })
+		t.Run("skipped: ../shared/proposals does not exist", func(t *testing.T) { t.Skip() })
 		return
 	}
 	all := rulestest.Shown(t, proposal)
@@ -161,7 +161,7 @@ func testSamples(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Get(ctx, client.ObjectKey{Name: "vlan-awareness-pool"}, pool)).To(Succeed())
 	g.Expect(pool.Labels).To(And(HaveKeyWithValue(lbv1.VLANLabel, "1"), HaveKeyWithValue(lbv1.GlobalPoolLabel, "false")))
 	g.Expect(api.Get(ctx, client.ObjectKey{Name: "vlan100-pool"}, pool)).To(Succeed())
-	g.Expect(pool.Labels).To(HaveKeyWithValue(lbv1.VLANLabel, "100"), "as the user says, where there is no network")
+	g.Expect(pool.Labels).To(HaveKeyWithValue(lbv1.VLANLabel, "100"), "set by the user, without a network")
 	g.Expect(api.Get(ctx, client.ObjectKey{Namespace: "default", Name: "lb1"}, lb)).To(Succeed())
 	g.Expect(lb.Spec.BackendServerSelector).To(Equal(map[string][]string{"demo": {"demo"}}))
 	g.Expect(lb.Spec.Listeners[0].Name).To(BeEmpty())
