@@ -11,7 +11,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// TestManagerAmidFaultsOfTheAPIServer is TestManager with an API server that is slow, rejects requests and closes watches.
-func TestManagerAmidFaultsOfTheAPIServer(t *testing.T) {
-	_ = runsAsInstalled(t, testenv.RunManagerAmidFaults) // the audit log contains the proxy's user for all requests
+// TestManagerWithAPIServerFaults is TestManager with an API server that is slow, rejects requests and closes watches.
+func TestManagerWithAPIServerFaults(t *testing.T) {
+	_ = runManager(t, testenv.RunManagerAmidFaults) // the audit log contains the proxy's user for all requests
 }

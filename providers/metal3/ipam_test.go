@@ -42,11 +42,11 @@ func newDataTemplate(t *testing.T, c client.Client) {
 	g.Expect(c.Create(t.Context(), template)).To(Succeed())
 }
 
-// giveAddresses fulfils the claims of the first machine, as the two IP address managers do.
-func giveAddresses(t *testing.T, c client.Client) {
+// allocateAddresses fulfils the claims of the first machine, as the two IP address managers do.
+func allocateAddresses(t *testing.T, c client.Client) {
 	t.Helper()
-	u, g, ctx := testworld.NewUser(t, c, patience), NewWithT(t), t.Context()
-	g.SetDefaultEventuallyTimeout(patience)
+	u, g, ctx := testworld.NewUser(t, c, timeout), NewWithT(t), t.Context()
+	g.SetDefaultEventuallyTimeout(timeout)
 	four := &ipamv1.IPClaim{ObjectMeta: metav1.ObjectMeta{Name: "nodes-0-four", Namespace: namespace}}
 	g.Eventually(func() error { return c.Get(ctx, client.ObjectKeyFromObject(four), four) }).Should(Succeed())
 	g.Expect(c.Create(ctx, &ipamv1.IPAddress{
@@ -71,8 +71,8 @@ func giveAddresses(t *testing.T, c client.Client) {
 	testworld.Update(u, six, testworld.Status, func(six *ipamclusterv1.IPAddressClaim) { six.Status.AddressRef.Name = "six" })
 }
 
-// addressesGone waits until all address claims are deleted.
-func addressesGone(t *testing.T, c client.Client) {
+// waitForAddressDeletion waits until all address claims are deleted.
+func waitForAddressDeletion(t *testing.T, c client.Client) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	g.Eventually(func(g Gomega) {
@@ -81,5 +81,5 @@ func addressesGone(t *testing.T, c client.Client) {
 		g.Expect(c.List(ctx, sixes)).To(Succeed())
 		g.Expect(fours.Items).To(BeEmpty())
 		g.Expect(sixes.Items).To(BeEmpty())
-	}).WithTimeout(patience).Should(Succeed())
+	}).WithTimeout(timeout).Should(Succeed())
 }

@@ -29,8 +29,8 @@ import (
 
 const (
 	namespace = metav1.NamespaceDefault
-	// patience is a timeout for busy machines; only a failing test waits that long.
-	patience = 2 * time.Minute
+	// timeout is a timeout for busy machines; only a failing test waits that long.
+	timeout = 2 * time.Minute
 )
 
 func TestMain(m *testing.M) { testenv.MainOf(m, main) }
@@ -38,14 +38,14 @@ func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 // TestManager runs the manager as installed: with its flags, its webhooks and only the permissions in config/rbac. Creating and
 // deleting a machine requires all of them.
 func TestManager(t *testing.T) {
-	audit := runsAsInstalled(t, testenv.RunManager)
-	NewWithT(t).Expect(usedElsewhere()).To(ContainElements(audit.Unused(t)), "a right that nothing needs")
+	audit := runManager(t, testenv.RunManager)
+	NewWithT(t).Expect(variablesUsedElsewhere()).To(ContainElements(audit.Unused(t)), "a right that nothing needs")
 }
 
-func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *testenv.Components, ...string) func()) *testenv.Audit {
+func runManager(t *testing.T, run func(*testing.T, *envtest.Environment, *testenv.Components, ...string) func()) *testenv.Audit {
 	t.Helper()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyTimeout(timeout)
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	audit := testenv.NewAudit(t, components)
@@ -66,7 +66,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 	cluster := newCluster(t, env, c)
 	newDataTemplate(t, c)
 	machine := newMachine(t, c, "rack-1")
-	giveAddresses(t, c)
+	allocateAddresses(t, c)
 	g.Eventually(func(g Gomega) {
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
 		g.Expect(machine.Status.Initialization.Provisioned).To(HaveValue(BeTrue()), "%v", machine.Status.Conditions)
@@ -77,15 +77,15 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 		g.Expect(cluster.Status.FailureDomains).To(HaveLen(1))
 	}).Should(Succeed())
 
-	rebootInVain(t, c, machine)
+	rebootUntilGivenUp(t, c, machine)
 	g.Eventually(func(g Gomega) {
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
 		cluster.Spec.FailureDomains = nil
 		g.Expect(c.Update(t.Context(), cluster)).To(MatchError(ContainSubstring("Metal3Machine m is in it")))
 	}).Should(Succeed())
 	g.Expect(c.Delete(t.Context(), machine)).To(Succeed())
-	testworld.NewUser(t, c, patience).Gone(machine)
-	addressesGone(t, c)
+	testworld.NewUser(t, c, timeout).Gone(machine)
+	waitForAddressDeletion(t, c)
 	g.Eventually(func(g Gomega) {
 		rendered := &infrav1.Metal3DataList{}
 		g.Expect(c.List(t.Context(), rendered)).To(Succeed())
@@ -98,8 +98,8 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 	return audit
 }
 
-// TestVariablesOfUpstreamsComponentsReachTheManager substitutes the variables that clusterctl substitutes.
-func TestVariablesOfUpstreamsComponentsReachTheManager(t *testing.T) {
+// TestUpstreamVariables substitutes the variables that clusterctl substitutes.
+func TestUpstreamVariables(t *testing.T) {
 	for name, tc := range map[string]struct {
 		variables map[string]string
 		want      []string
@@ -129,8 +129,9 @@ func TestVariablesOfUpstreamsComponentsReachTheManager(t *testing.T) {
 	}
 }
 
-// usedElsewhere returns the permissions that the manager needs for what TestManager does not cover, or only on a slow machine.
-func usedElsewhere() []string {
+// variablesUsedElsewhere returns the permissions that the manager needs for what TestManager does not cover, or only on a slow
+// machine.
+func variablesUsedElsewhere() []string {
 	return []string{
 		"delete cluster.x-k8s.io/machines",                                        // workers move to another domain
 		"patch apiextensions.k8s.io/customresourcedefinitions/status",             // migration of objects of an earlier version
@@ -165,7 +166,7 @@ func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envte
 // newCluster creates a Cluster and its Metal3Cluster. Its Nodes are in the same API server.
 func newCluster(t *testing.T, env *envtest.Environment, c client.Client) *infrav1.Metal3Cluster {
 	t.Helper()
-	u := testworld.NewUser(t, c, patience)
+	u := testworld.NewUser(t, c, timeout)
 	u.Kubeconfig(namespace, "demo", env.KubeConfig)
 	infra := &infrav1.Metal3Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: namespace},
@@ -181,7 +182,7 @@ func newCluster(t *testing.T, env *envtest.Environment, c client.Client) *infrav
 // newMachine creates a Machine with bootstrap data and its Metal3Machine.
 func newMachine(t *testing.T, c client.Client, domain string) *infrav1.Metal3Machine {
 	t.Helper()
-	u := testworld.NewUser(t, c, patience)
+	u := testworld.NewUser(t, c, timeout)
 	metal3 := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: namespace}, Spec: infrav1.Metal3MachineSpec{
 		Image:        infrav1.Image{URL: "https://images.example.com/node.qcow2", Checksum: "0123456789abcdef"},
 		DataTemplate: &infrav1.Metal3ObjectRef{Name: "nodes"},

@@ -19,11 +19,11 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// rebootInVain has the machine rebooted once without success, so that its owner is asked to replace it.
-func rebootInVain(t *testing.T, c client.Client, metal3 *infrav1.Metal3Machine) {
+// rebootUntilGivenUp has the machine rebooted once without success, so that its owner is asked to replace it.
+func rebootUntilGivenUp(t *testing.T, c client.Client, metal3 *infrav1.Metal3Machine) {
 	t.Helper()
-	u, g, ctx := testworld.NewUser(t, c, patience), NewWithT(t), t.Context()
-	g.SetDefaultEventuallyTimeout(patience)
+	u, g, ctx := testworld.NewUser(t, c, timeout), NewWithT(t), t.Context()
+	g.SetDefaultEventuallyTimeout(timeout)
 	machine := &clusterv1.Machine{}
 	g.Expect(c.Get(ctx, client.ObjectKeyFromObject(metal3), machine)).To(Succeed())
 	testworld.Update(u, machine, testworld.Status, func(machine *clusterv1.Machine) {

@@ -26,7 +26,7 @@ const upstreamArgs = `--leader-elect=false --leader-elect-lease-duration=15s --l
 --skip-crd-migration-phases=StorageVersionMigration --diagnostics-address=:8443 --insecure-diagnostics=false --tls-min-version=VersionTLS12
 --logging-format=text --v=2 --kubeconfig= --enableBMHNameBasedPreallocation=true --metrics-bind-addr=localhost:8080`
 
-func TestEveryFlagOfUpstreamIsAccepted(t *testing.T) {
+func TestUpstreamFlags(t *testing.T) {
 	NewWithT(t).Expect(parsed(t, strings.Fields(upstreamArgs)).NameClaimsByHost).To(BeTrue(), "under its older name, too")
 }
 
@@ -42,12 +42,12 @@ func parsed(t *testing.T, args []string) *setup.Options {
 }
 
 // To offer an upgrade from a release, clusterctl needs its release series in metadata.yaml, with the contract of that series.
-func TestMetadataHasEveryReleaseSeriesOfUpstream(t *testing.T) {
+func TestMetadata(t *testing.T) {
 	testenv.CheckMetadata(t, testenv.Series{Major: 1, First: 1, Minors: 14, V1Beta2: 13})
 }
 
-// TestDeploymentCanBeAppliedOverUpstreams compares the immutable fields.
-func TestDeploymentCanBeAppliedOverUpstreams(t *testing.T) {
+// TestDeploymentReplacesUpstreams compares the immutable fields.
+func TestDeploymentReplacesUpstreams(t *testing.T) {
 	g := NewWithT(t)
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -63,7 +63,7 @@ func TestDeploymentCanBeAppliedOverUpstreams(t *testing.T) {
 
 // Upstream's Deployment does not enable leader election: its manager does not claim hosts next to ours only because its Pod ends
 // first.
-func TestAPodOfUpstreamsEndsBeforeOneOfOursStarts(t *testing.T) {
+func TestUpstreamPodStopsFirst(t *testing.T) {
 	g := NewWithT(t)
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())

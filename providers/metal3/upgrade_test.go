@@ -20,11 +20,11 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// TestManagerInPlaceOfUpstreams simulates kubectl apply of the components over upstream's: upstream's Pod still runs while ours
+// TestManagerReplacesUpstream simulates kubectl apply of the components over upstream's: upstream's Pod still runs while ours
 // starts, and objects of every kind are stored in v1beta1.
-func TestManagerInPlaceOfUpstreams(t *testing.T) {
+func TestManagerReplacesUpstream(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
-	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyTimeout(timeout)
 	components, err := testenv.Render(ctx, "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	env, c := startAPIServer(t, nil)
@@ -48,7 +48,7 @@ func TestManagerInPlaceOfUpstreams(t *testing.T) {
 	g.Expect(template.Finalizers).To(BeEmpty(), "upstream's manager is at work")
 
 	g.Expect(c.Delete(ctx, lease)).To(Succeed())
-	components.AwaitStoredIn(t, c, patience, "v1beta2")
+	components.AwaitStoredIn(t, c, timeout, "v1beta2")
 	g.Expect(c.Get(ctx, client.ObjectKeyFromObject(lease), lease)).To(Succeed())
 	g.Expect(lease.Spec.HolderIdentity).NotTo(HaveValue(Equal("upstream")))
 }

@@ -25,8 +25,8 @@ import (
 // creators is the number of hosts created in parallel.
 const creators = 16
 
-// patience returns a backoff that outlasts the few writes that a running simulator makes to one host.
-func patience() wait.Backoff {
+// conflictBackoff returns a backoff that outlasts the few writes that a running simulator makes to one host.
+func conflictBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 5 * time.Millisecond, Factor: 1.5, Jitter: 0.2, Steps: 20, Cap: time.Second}
 }
 
@@ -72,7 +72,7 @@ func create(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHos
 // makeReady writes the final status of the host. On a conflict with the simulator, it retries from the current status until the
 // host may have been claimed: from then on the simulator must report what boots.
 func makeReady(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHost, secret string) error {
-	return retry.OnError(patience(), apierrors.IsConflict, func() error {
+	return retry.OnError(conflictBackoff(), apierrors.IsConflict, func() error {
 		if lifecycle.MayBeTaken(host) {
 			return nil
 		}

@@ -14,44 +14,44 @@ import (
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
-func TestAHostObeysAgainAfterEveryFault(t *testing.T) {
+func TestHostRecoversFromEveryFault(t *testing.T) {
 	t.Parallel()
 	for _, fault := range simulator.Faults() {
 		t.Run(fault.Name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
-			sim := s.simulate(fault.Options...)
-			s.create(simulator.Racks(1, 1))
-			s.reaches(first, bmov1alpha1.StateAvailable)
-			targets := [][]string{{s.namespace, first}}
+			f := newFixture(t)
+			sim := f.simulate(fault.Options...)
+			f.create(simulator.Racks(1, 1))
+			f.waitForState(first, bmov1alpha1.StateAvailable)
+			targets := [][]string{{f.namespace, first}}
 			switch {
 			case fault.Set == nil:
-				s.Expect(sim.SetFault(t.Context(), fault.Name, true)).To(MatchError(ContainSubstring("lasts as long as the simulator")))
+				f.Expect(sim.SetFault(t.Context(), fault.Name, true)).To(MatchError(ContainSubstring("lasts as long as the simulator")))
 				targets = nil
 			case fault.Storm != nil:
-				targets = fault.Storm.Targets(s.key(first))
+				targets = fault.Storm.Targets(f.key(first))
 			case fault.Takes[0] == "domain":
 				targets = [][]string{{"rack-1"}}
 			case len(fault.Takes) == 1:
-				targets = [][]string{{s.namespace}}
+				targets = [][]string{{f.namespace}}
 			}
 			for _, on := range []bool{true, false} {
 				for _, target := range targets {
-					s.Expect(sim.SetFault(t.Context(), fault.Name, on, target...)).To(Succeed(), "%v", target)
+					f.Expect(sim.SetFault(t.Context(), fault.Name, on, target...)).To(Succeed(), "%v", target)
 				}
 			}
-			s.change(first, want)
-			s.reaches(first, bmov1alpha1.StateProvisioned)
+			f.change(first, requestImage)
+			f.waitForState(first, bmov1alpha1.StateProvisioned)
 		})
 	}
 }
 
-func TestEveryFaultIsNamedOnceAndSaysWhatRuleItBreaks(t *testing.T) {
+func TestFaultsAreComplete(t *testing.T) {
 	t.Parallel()
 	faults.Described(t, simulator.Faults())
 }
 
-func TestFaultsThatThereAreNotAreRefusedWithThoseThereAre(t *testing.T) {
+func TestUnknownFault(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	sim := simulator.New()

@@ -24,27 +24,27 @@ const DomainLabel = "infrastructure.cluster.x-k8s.io/failure-domain"
 // Fail makes every operation of a host in the state fail, until Heal. In a state without an operation, such as available or
 // provisioned, the error is reported at once. The host need not exist yet.
 func (s *Simulator) Fail(state bmov1alpha1.ProvisioningState, host types.NamespacedName, message string) {
-	s.troubles.Set(host, state, lifecycle.Fault{Message: message})
+	s.faults.Set(host, state, lifecycle.Fault{Message: message})
 	s.queue.add(host)
 }
 
 // Stick keeps a host in the state once it is reached, until Heal. The host can still be deleted.
 func (s *Simulator) Stick(state bmov1alpha1.ProvisioningState, host types.NamespacedName) {
-	s.troubles.Set(host, state, lifecycle.Fault{Stuck: true})
+	s.faults.Set(host, state, lifecycle.Fault{Stuck: true})
 	s.queue.add(host)
 }
 
 // Hang makes the operating system of a host ignore soft power off, until Heal. The request fails; after the retry delay, the
 // operator powers the host off hard. A hard power off succeeds at once.
 func (s *Simulator) Hang(host types.NamespacedName) {
-	s.troubles.Hang(host)
+	s.faults.Hang(host)
 	s.queue.add(host)
 }
 
 // Heal clears all faults of a host, which continues at once. It does not restore a failure domain.
 func (s *Simulator) Heal(host types.NamespacedName) {
-	s.troubles.Clear(host)
-	s.progress.Hurry(host)
+	s.faults.Clear(host)
+	s.progress.Expire(host)
 	s.queue.add(host)
 }
 
@@ -53,21 +53,21 @@ func (s *Simulator) Heal(host types.NamespacedName) {
 // reason PowerFailure. A host that should be provisioned, deprovisioned or deleted stays in its state, unless it is detached by
 // force.
 func (s *Simulator) LoseDomain(ctx context.Context, name string) error {
-	s.troubles.SetDomain(name, lifecycle.Fault{Dark: true})
-	return s.wake(ctx, name)
+	s.faults.SetDomain(name, lifecycle.Fault{Dark: true})
+	return s.enqueueDomain(ctx, name)
 }
 
 // RestoreDomain restores the power. Machines that were running boot again.
 func (s *Simulator) RestoreDomain(ctx context.Context, name string) error {
-	s.troubles.ClearDomain(name)
-	return s.wake(ctx, name)
+	s.faults.ClearDomain(name)
+	return s.enqueueDomain(ctx, name)
 }
 
 // FailPower powers off all hosts of a failure domain, including hosts created later, and makes all their operations fail,
 // including power on, until RestoreDomain. Their BMCs respond.
 func (s *Simulator) FailPower(ctx context.Context, domain string) error {
-	s.troubles.SetDomain(domain, lifecycle.Fault{Message: "Failure domain " + domain + " has no power", Off: true})
-	return s.wake(ctx, domain)
+	s.faults.SetDomain(domain, lifecycle.Fault{Message: "Failure domain " + domain + " has no power", Off: true})
+	return s.enqueueDomain(ctx, domain)
 }
 
 // RefuseUpdates makes the API server reject every update of a host except of its status, as the operator's webhook does with a
@@ -93,7 +93,7 @@ func (s *Simulator) RestoreWebhook(ctx context.Context, namespace string) error 
 	return operator.RestoreWebhook(ctx, s.client, namespace)
 }
 
-func (s *Simulator) wake(ctx context.Context, domain string) error {
+func (s *Simulator) enqueueDomain(ctx context.Context, domain string) error {
 	if !s.queue.connected() {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (s *Simulator) wake(ctx context.Context, domain string) error {
 	}
 	for i := range hosts.Items {
 		key := client.ObjectKeyFromObject(&hosts.Items[i])
-		s.progress.Hurry(key)
+		s.progress.Expire(key)
 		s.queue.add(key)
 	}
 	return nil

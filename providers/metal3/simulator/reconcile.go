@@ -46,25 +46,25 @@ func (s *Simulator) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		if err != nil {
 			return ctrl.Result{}, err
 		}
-		decided := lifecycle.Next(v)
-		if decided.Idle() {
-			return pause(decided, until.Sub(v.Now.Time)), nil
+		step := lifecycle.Next(v)
+		if step.Idle() {
+			return requeueAfter(step, until.Sub(v.Now.Time)), nil
 		}
-		err = s.do(ctx, host, v, decided)
+		err = s.execute(ctx, host, v, step)
 		switch {
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 			return ctrl.Result{RequeueAfter: afterConflict}, nil
 		case err != nil:
 			return ctrl.Result{}, err
-		case decided.Release:
+		case step.Release:
 			return ctrl.Result{}, nil
 		}
 	}
 }
 
-// pause requeues the host at the end of the phase's delay, or waits for a change.
-func pause(decided lifecycle.Step, left time.Duration) ctrl.Result {
-	if !decided.Wait {
+// requeueAfter requeues the host at the end of the phase's delay, or waits for a change.
+func requeueAfter(step lifecycle.Step, left time.Duration) ctrl.Result {
+	if !step.Wait {
 		return ctrl.Result{}
 	}
 	return ctrl.Result{RequeueAfter: max(left, time.Nanosecond)}
@@ -72,8 +72,8 @@ func pause(decided lifecycle.Step, left time.Duration) ctrl.Result {
 
 // view collects the input of the next step, and returns the end of the current phase.
 func (s *Simulator) view(ctx context.Context, host *bmov1alpha1.BareMetalHost) (lifecycle.View, time.Time, error) {
-	v := lifecycle.View{Host: host, Now: s.time(), Fault: s.troubles.Of(host, host.Labels[DomainLabel])}
-	found := s.progress.Look(host, v.Fault.Dark, v.Now.Time)
+	v := lifecycle.View{Host: host, Now: s.time(), Fault: s.faults.Of(host, host.Labels[DomainLabel])}
+	found := s.progress.Observe(host, v.Fault.Dark, v.Now.Time)
 	v.Machine, v.Started, v.Due = found.Machine, found.Started, !v.Now.Time.Before(found.Until)
 	var err error
 	if v.Secret, err = s.secretVersion(ctx, host); err != nil {
@@ -120,38 +120,38 @@ func (s *Simulator) secret(ctx context.Context, host *bmov1alpha1.BareMetalHost)
 	return secret, nil
 }
 
-// do executes a step and updates host from the API server's response.
-func (s *Simulator) do(ctx context.Context, host *bmov1alpha1.BareMetalHost, v lifecycle.View, decided lifecycle.Step) error {
-	if decided.Machine != "" {
-		if err := s.machines.Turn(ctx, host, v.Machine, decided.Machine); err != nil {
-			return s.refuse(ctx, host, v, err)
+// execute executes a step and updates host from the API server's response.
+func (s *Simulator) execute(ctx context.Context, host *bmov1alpha1.BareMetalHost, v lifecycle.View, step lifecycle.Step) error {
+	if step.Machine != "" {
+		if err := s.machines.Turn(ctx, host, v.Machine, step.Machine); err != nil {
+			return s.reportHookError(ctx, host, v, err)
 		}
-		s.progress.SetMachine(client.ObjectKeyFromObject(host), decided.Machine)
+		s.progress.SetMachine(client.ObjectKeyFromObject(host), step.Machine)
 	}
-	if decided.Erase {
+	if step.Erase {
 		if err := s.machines.Erase(ctx, host); err != nil {
-			return s.refuse(ctx, host, v, err)
+			return s.reportHookError(ctx, host, v, err)
 		}
 	}
-	if decided.Publish {
-		if err := s.hardware.Publish(ctx, host, decided.Status.HardwareDetails); err != nil {
+	if step.Publish {
+		if err := s.hardware.Publish(ctx, host, step.Status.HardwareDetails); err != nil {
 			return err
 		}
 	}
-	if decided.Retract {
+	if step.Retract {
 		if err := s.hardware.Retract(ctx, host); err != nil {
 			return err
 		}
 	}
-	if err := s.write(ctx, host, decided); err != nil {
+	if err := s.write(ctx, host, step); err != nil {
 		return err
 	}
-	s.report(host, decided.Events)
+	s.report(host, step.Events)
 	return nil
 }
 
-// letGo releases the Secret of a host that is being deleted.
-func (s *Simulator) letGo(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
+// releaseSecret releases the Secret of a host that is being deleted.
+func (s *Simulator) releaseSecret(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
 	secret, err := s.secret(ctx, host)
 	if err != nil || secret == nil {
 		return err
@@ -159,18 +159,18 @@ func (s *Simulator) letGo(ctx context.Context, host *bmov1alpha1.BareMetalHost) 
 	return operator.ReleaseSecret(ctx, s.client, secret)
 }
 
-func (s *Simulator) report(host *bmov1alpha1.BareMetalHost, events []lifecycle.Happening) {
+func (s *Simulator) report(host *bmov1alpha1.BareMetalHost, events []lifecycle.Event) {
 	if s.quiet {
 		return
 	}
-	for _, happened := range events {
-		s.recorder.Eventf(host, nil, happened.Kind, happened.Reason, "Simulate", "%s", happened.Note)
+	for _, event := range events {
+		s.recorder.Eventf(host, nil, event.Kind, event.Reason, "Simulate", "%s", event.Note)
 	}
 }
 
-// refuse reports a failed hook once, and returns its error so that the hook is retried with backoff. As in the operator, a
-// missing Secret is not reported.
-func (s *Simulator) refuse(ctx context.Context, host *bmov1alpha1.BareMetalHost, v lifecycle.View, cause error) error {
+// reportHookError reports a failed hook once, and returns its error so that the hook is retried with backoff. As in the operator,
+// a missing Secret is not reported.
+func (s *Simulator) reportHookError(ctx context.Context, host *bmov1alpha1.BareMetalHost, v lifecycle.View, cause error) error {
 	if host.Status.ErrorMessage == cause.Error() || apierrors.IsNotFound(cause) {
 		return cause
 	}
@@ -180,33 +180,33 @@ func (s *Simulator) refuse(ctx context.Context, host *bmov1alpha1.BareMetalHost,
 
 // write sends the status, then the other fields. It sends the complete status, because the CRD requires fields that a patch of an
 // empty status would omit.
-func (s *Simulator) write(ctx context.Context, host *bmov1alpha1.BareMetalHost, decided lifecycle.Step) error {
-	if decided.Status != nil {
-		host.Status = *decided.Status
+func (s *Simulator) write(ctx context.Context, host *bmov1alpha1.BareMetalHost, step lifecycle.Step) error {
+	if step.Status != nil {
+		host.Status = *step.Status
 		if err := s.client.Status().Update(ctx, host); err != nil {
 			return fmt.Errorf("writing status of host %s: %w", host.Name, err)
 		}
 		s.written.Wrote(host)
 	}
-	if !decided.Metadata() {
+	if !step.Metadata() {
 		return nil
 	}
-	if decided.Release {
-		if err := s.letGo(ctx, host); err != nil {
+	if step.Release {
+		if err := s.releaseSecret(ctx, host); err != nil {
 			return err
 		}
 	}
 	before := host.DeepCopy()
-	if decided.Finalize {
+	if step.Finalize {
 		controllerutil.AddFinalizer(host, bmov1alpha1.BareMetalHostFinalizer)
 	}
-	if decided.Release {
+	if step.Release {
 		controllerutil.RemoveFinalizer(host, bmov1alpha1.BareMetalHostFinalizer)
 	}
-	if decided.Architecture != "" {
-		host.Spec.Architecture = decided.Architecture
+	if step.Architecture != "" {
+		host.Spec.Architecture = step.Architecture
 	}
-	maps.DeleteFunc(host.Annotations, func(key, _ string) bool { return slices.Contains(decided.Drop, key) })
+	maps.DeleteFunc(host.Annotations, func(key, _ string) bool { return slices.Contains(step.Drop, key) })
 	if err := s.client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("writing host %s: %w", host.Name, err)
 	}

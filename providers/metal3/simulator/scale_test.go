@@ -18,17 +18,17 @@ import (
 )
 
 // Three hundred is more than one byte of an address can count. The benchmark has a thousand.
-func TestHundredsOfHostsInOneProcess(t *testing.T) {
+func TestScale(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	s.simulate()
-	s.create(simulator.Racks(5, 60))
-	s.Eventually(s.all(bmov1alpha1.StateAvailable), 10*time.Minute, 500*time.Millisecond).Should(Equal(300))
+	f := newFixture(t)
+	f.simulate()
+	f.create(simulator.Racks(5, 60))
+	f.Eventually(f.countInState(bmov1alpha1.StateAvailable), 10*time.Minute, 500*time.Millisecond).Should(Equal(300))
 
 	hosts, data := &bmov1alpha1.BareMetalHostList{}, &bmov1alpha1.HardwareDataList{}
-	s.Expect(s.client.List(t.Context(), hosts, client.InNamespace(s.namespace))).To(Succeed())
-	s.Expect(s.client.List(t.Context(), data, client.InNamespace(s.namespace))).To(Succeed())
-	s.Expect(data.Items).To(HaveLen(300))
+	f.Expect(f.client.List(t.Context(), hosts, client.InNamespace(f.namespace))).To(Succeed())
+	f.Expect(f.client.List(t.Context(), data, client.InNamespace(f.namespace))).To(Succeed())
+	f.Expect(data.Items).To(HaveLen(300))
 	domains, addresses := map[string]int{}, map[string]bool{}
 	for i := range hosts.Items {
 		domains[hosts.Items[i].Labels[simulator.DomainLabel]]++
@@ -37,6 +37,6 @@ func TestHundredsOfHostsInOneProcess(t *testing.T) {
 		}
 		addresses[hosts.Items[i].Status.HardwareDetails.NIC[0].IP] = true
 	}
-	s.Expect(domains).To(Equal(map[string]int{"rack-1": 60, "rack-2": 60, "rack-3": 60, "rack-4": 60, "rack-5": 60}))
-	s.Expect(addresses).To(HaveLen(900), "no two network cards have the same address")
+	f.Expect(domains).To(Equal(map[string]int{"rack-1": 60, "rack-2": 60, "rack-3": 60, "rack-4": 60, "rack-5": 60}))
+	f.Expect(addresses).To(HaveLen(900), "no two network cards have the same address")
 }

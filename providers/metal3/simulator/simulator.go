@@ -50,7 +50,7 @@ type Simulator struct {
 	quiet     bool
 
 	progress *operator.ProgressTable
-	troubles *operator.FaultTable
+	faults   *operator.FaultTable
 	queue    queue
 	written  simulation.Guard
 
@@ -69,7 +69,7 @@ func New(opts ...Option) *Simulator {
 		now:       time.Now,
 		seed:      1,
 		inventory: StandardInventory,
-		troubles:  operator.NewFaultTable(),
+		faults:    operator.NewFaultTable(),
 	}
 	for _, opt := range opts {
 		opt(s)

@@ -26,8 +26,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// patience is a timeout for busy machines.
-const patience = 2 * time.Minute
+// timeout is a timeout for busy machines.
+const timeout = 2 * time.Minute
 
 // The API server is real and shared by all tests; every test has its own namespace and simulator.
 var apiServer *rest.Config
@@ -42,18 +42,18 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// site is a test with its own namespace of the API server.
-type site struct {
+// fixture is a test with its own namespace of the API server.
+type fixture struct {
 	*WithT
 	t         *testing.T
 	client    client.WithWatch
 	namespace string
 }
 
-func newSite(t *testing.T) *site {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyTimeout(timeout)
 	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	scheme := runtime.NewScheme()
 	g.Expect(simulator.AddToScheme(scheme)).To(Succeed())
@@ -61,73 +61,73 @@ func newSite(t *testing.T) *site {
 	g.Expect(err).NotTo(HaveOccurred())
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "site-"}}
 	g.Expect(c.Create(t.Context(), namespace)).To(Succeed())
-	return &site{WithT: g, t: t, client: c, namespace: namespace.Name}
+	return &fixture{WithT: g, t: t, client: c, namespace: namespace.Name}
 }
 
 // simulate runs a simulator for the namespace.
-func (s *site) simulate(opts ...simulator.Option) *simulator.Simulator {
-	s.t.Helper()
-	return simulator.Start(s.t, apiServer, append(opts, simulator.WithNamespace(s.namespace))...)
+func (f *fixture) simulate(opts ...simulator.Option) *simulator.Simulator {
+	f.t.Helper()
+	return simulator.Start(f.t, apiServer, append(opts, simulator.WithNamespace(f.namespace))...)
 }
 
-func (s *site) create(layout simulator.Layout) {
-	s.t.Helper()
-	s.Expect(simulator.Create(s.t.Context(), s.client, s.namespace, layout)).To(Succeed())
+func (f *fixture) create(layout simulator.Layout) {
+	f.t.Helper()
+	f.Expect(simulator.Create(f.t.Context(), f.client, f.namespace, layout)).To(Succeed())
 }
 
-func (s *site) key(name string) client.ObjectKey {
-	return client.ObjectKey{Namespace: s.namespace, Name: name}
+func (f *fixture) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: f.namespace, Name: name}
 }
 
-func (s *site) host(name string) *bmov1alpha1.BareMetalHost {
-	s.t.Helper()
+func (f *fixture) host(name string) *bmov1alpha1.BareMetalHost {
+	f.t.Helper()
 	host := &bmov1alpha1.BareMetalHost{}
-	s.Expect(s.client.Get(s.t.Context(), s.key(name), host)).To(Succeed())
+	f.Expect(f.client.Get(f.t.Context(), f.key(name), host)).To(Succeed())
 	return host
 }
 
 // change patches a host as another client would.
-func (s *site) change(name string, change func(*bmov1alpha1.BareMetalHost)) {
-	s.t.Helper()
-	host := s.host(name)
+func (f *fixture) change(name string, change func(*bmov1alpha1.BareMetalHost)) {
+	f.t.Helper()
+	host := f.host(name)
 	before := host.DeepCopy()
 	change(host)
-	s.Expect(s.client.Patch(s.t.Context(), host, client.MergeFrom(before))).To(Succeed())
+	f.Expect(f.client.Patch(f.t.Context(), host, client.MergeFrom(before))).To(Succeed())
 }
 
-// reaches waits for a host to be in a state, on or off according to its spec, without an error.
-func (s *site) reaches(name string, state bmov1alpha1.ProvisioningState) {
-	s.t.Helper()
-	s.eventually(name, func(host *bmov1alpha1.BareMetalHost) bool {
+// waitForState waits for a host to be in a state, on or off according to its spec, without an error.
+func (f *fixture) waitForState(name string, state bmov1alpha1.ProvisioningState) {
+	f.t.Helper()
+	f.eventually(name, func(host *bmov1alpha1.BareMetalHost) bool {
 		return host.Status.Provisioning.State == state && host.Status.ErrorMessage == "" && host.Status.PoweredOn == host.Spec.Online
 	}, string(state))
 }
 
-// prepared waits for a host to be prepared for another image.
-func (s *site) prepared(name string) {
-	s.t.Helper()
-	s.eventually(name, func(host *bmov1alpha1.BareMetalHost) bool {
+// waitForPrepared waits for a host to be prepared for another image.
+func (f *fixture) waitForPrepared(name string) {
+	f.t.Helper()
+	f.eventually(name, func(host *bmov1alpha1.BareMetalHost) bool {
 		return host.Status.Provisioning.State == bmov1alpha1.StateAvailable && host.Status.Provisioning.RootDeviceHints != nil
 	}, "prepared again")
 }
 
-func (s *site) eventually(name string, fits func(*bmov1alpha1.BareMetalHost) bool, what string) {
-	s.t.Helper()
-	s.Eventually(func() bool { return fits(s.host(name)) }).Should(BeTrue(), "%s: %s", name, what)
+func (f *fixture) eventually(name string, fits func(*bmov1alpha1.BareMetalHost) bool, what string) {
+	f.t.Helper()
+	f.Eventually(func() bool { return fits(f.host(name)) }).Should(BeTrue(), "%s: %s", name, what)
 }
 
-func (s *site) all(state bmov1alpha1.ProvisioningState) func() int {
+func (f *fixture) countInState(state bmov1alpha1.ProvisioningState) func() int {
 	return func() int {
-		placements, err := simulator.Placements(s.t.Context(), s.client, s.namespace)
-		s.Expect(err).NotTo(HaveOccurred())
+		placements, err := simulator.Placements(f.t.Context(), f.client, f.namespace)
+		f.Expect(err).NotTo(HaveOccurred())
 		return len(slices.DeleteFunc(placements, func(p simulator.Placement) bool { return p.State != state }))
 	}
 }
 
 // events returns the reasons of the namespace's events.
-func (s *site) events() []string {
+func (f *fixture) events() []string {
 	list := &corev1.EventList{}
-	s.Expect(s.client.List(s.t.Context(), list, client.InNamespace(s.namespace))).To(Succeed())
+	f.Expect(f.client.List(f.t.Context(), list, client.InNamespace(f.namespace))).To(Succeed())
 	var reasons []string
 	for _, event := range list.Items {
 		reasons = append(reasons, event.Reason)
@@ -141,24 +141,24 @@ type history struct {
 	states []bmov1alpha1.ProvisioningState
 }
 
-func (s *site) watch(name string) *history {
-	s.t.Helper()
+func (f *fixture) watch(name string) *history {
+	f.t.Helper()
 	h := &history{}
-	w, err := s.client.Watch(s.t.Context(), &bmov1alpha1.BareMetalHostList{}, client.InNamespace(s.namespace),
+	w, err := f.client.Watch(f.t.Context(), &bmov1alpha1.BareMetalHostList{}, client.InNamespace(f.namespace),
 		client.MatchingFields{"metadata.name": name})
-	s.Expect(err).NotTo(HaveOccurred())
-	s.t.Cleanup(w.Stop)
+	f.Expect(err).NotTo(HaveOccurred())
+	f.t.Cleanup(w.Stop)
 	go func() {
 		for event := range w.ResultChan() {
 			if host, ok := event.Object.(*bmov1alpha1.BareMetalHost); ok {
-				h.note(host.Status.Provisioning.State)
+				h.record(host.Status.Provisioning.State)
 			}
 		}
 	}()
 	return h
 }
 
-func (h *history) note(state bmov1alpha1.ProvisioningState) {
+func (h *history) record(state bmov1alpha1.ProvisioningState) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if state != "" && (len(h.states) == 0 || h.states[len(h.states)-1] != state) {
@@ -172,9 +172,9 @@ func (h *history) seen() []bmov1alpha1.ProvisioningState {
 	return slices.Clone(h.states)
 }
 
-func (s *site) gone(obj client.Object, name string) {
-	s.t.Helper()
-	s.Eventually(func() bool {
-		return apierrors.IsNotFound(s.client.Get(context.WithoutCancel(s.t.Context()), s.key(name), obj))
+func (f *fixture) waitForDeletion(obj client.Object, name string) {
+	f.t.Helper()
+	f.Eventually(func() bool {
+		return apierrors.IsNotFound(f.client.Get(context.WithoutCancel(f.t.Context()), f.key(name), obj))
 	}).Should(BeTrue(), "%s is gone", name)
 }

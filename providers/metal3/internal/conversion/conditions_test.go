@@ -15,8 +15,8 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// TestV1Beta1ShowsUpstreamsConditions protects clients that wait for v1beta1 conditions.
-func TestV1Beta1ShowsUpstreamsConditions(t *testing.T) {
+// TestV1Beta1Conditions protects clients that wait for v1beta1 conditions.
+func TestV1Beta1Conditions(t *testing.T) {
 	g := NewWithT(t)
 	machine := &infrav1.Metal3Machine{Status: infrav1.Metal3MachineStatus{
 		Conditions: []metav1.Condition{

@@ -14,9 +14,9 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-// TestNothingIsLostBetweenVersions generates thousands of random objects of each kind and converts them in both directions and
+// TestRoundTrip generates thousands of random objects of each kind and converts them in both directions and
 // back.
-func TestNothingIsLostBetweenVersions(t *testing.T) {
+func TestRoundTrip(t *testing.T) {
 	scheme := runtime.NewScheme()
 	g := NewWithT(t)
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())

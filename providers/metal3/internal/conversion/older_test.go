@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-func TestV1Beta1SaysTheSameInItsOwnWords(t *testing.T) {
+func TestConversionToV1Beta1(t *testing.T) {
 	g := NewWithT(t)
 	from, to := conversion.Lossless(KeptAnnotation, clusterFromHub, clusterToHub)
 	cluster := &infrav1.Metal3Cluster{}
@@ -50,8 +50,8 @@ func TestV1Beta1SaysTheSameInItsOwnWords(t *testing.T) {
 	g.Expect(remediation.Spec.Strategy.TimeoutSeconds).To(Equal(int32(300)))
 }
 
-// TestWhatAClientOfV1Beta1WritesCounts changes single fields as v1beta1, and expects no other changes.
-func TestWhatAClientOfV1Beta1WritesCounts(t *testing.T) {
+// TestV1Beta1ClientWritesWin changes single fields as v1beta1, and expects no other changes.
+func TestV1Beta1ClientWritesWin(t *testing.T) {
 	stored := func() *infrav1.Metal3Cluster {
 		return &infrav1.Metal3Cluster{
 			Spec: infrav1.Metal3ClusterSpec{
@@ -101,8 +101,8 @@ func TestWhatAClientOfV1Beta1WritesCounts(t *testing.T) {
 	}
 }
 
-// TestWhatAControllerOfV1Beta2WritesCounts does the same with fields that only v1beta1 has.
-func TestWhatAControllerOfV1Beta2WritesCounts(t *testing.T) {
+// TestV1Beta2ControllerWritesWin does the same with fields that only v1beta1 has.
+func TestV1Beta2ControllerWritesWin(t *testing.T) {
 	g := NewWithT(t)
 	from, to := conversion.Lossless(KeptAnnotation, machineFromHub, machineToHub)
 	stored := &infrav1.Metal3Machine{}
@@ -124,7 +124,7 @@ func TestWhatAControllerOfV1Beta2WritesCounts(t *testing.T) {
 	g.Expect(older.Annotations).NotTo(HaveKey(KeptAnnotation))
 }
 
-func TestAnObjectThatBothVersionsCanSayCarriesNoAnnotation(t *testing.T) {
+func TestNoAnnotationIfLossless(t *testing.T) {
 	g := NewWithT(t)
 	from, to := conversion.Lossless(KeptAnnotation, machineFromHub, machineToHub)
 	older, stored := &v1beta1.Metal3Machine{}, &infrav1.Metal3Machine{}
@@ -135,7 +135,7 @@ func TestAnObjectThatBothVersionsCanSayCarriesNoAnnotation(t *testing.T) {
 	g.Expect(stored.Annotations).To(BeEmpty())
 }
 
-func TestAnAnnotationThatCannotBeReadIsNone(t *testing.T) {
+func TestInvalidAnnotationIsIgnored(t *testing.T) {
 	_, to := conversion.Lossless(KeptAnnotation, clusterFromHub, clusterToHub)
 	want := &infrav1.Metal3Cluster{Spec: infrav1.Metal3ClusterSpec{ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "a", Port: 1}}}
 	rulestest.SurvivesBadAnnotations(t, want, func(annotations map[string]string) (*infrav1.Metal3Cluster, error) {

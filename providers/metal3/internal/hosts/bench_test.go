@@ -21,12 +21,12 @@ func BenchmarkAsk(b *testing.B) {
 			b.Run(fmt.Sprintf("%d hosts/domain=%q", n, domain), func(b *testing.B) {
 				inventory := hosts.NewInventory(func(types.NamespacedName) {})
 				for i := range n {
-					inventory.Put(in(fmt.Sprintf("rack-%d", i%5), fmt.Sprintf("host-%05d", i)))
+					inventory.Upsert(in(fmt.Sprintf("rack-%d", i%5), fmt.Sprintf("host-%05d", i)))
 				}
 				var took []time.Duration
 				for b.Loop() {
 					began := time.Now()
-					inventory.Ask(wants("machine", domain))
+					inventory.Reserve(wants("machine", domain))
 					took = append(took, time.Since(began))
 					inventory.Forget(machine("machine"))
 				}

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 )
 
-func TestCacheKeepsWhatIsRead(t *testing.T) {
+func TestCacheKeepsRequiredFields(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	options := cache.Options{}

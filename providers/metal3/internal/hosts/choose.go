@@ -17,8 +17,8 @@ import (
 // it.
 const failureMemory = 24 * time.Hour
 
-// Wants holds the requirements of a machine on its host.
-type Wants struct {
+// Requirements holds the requirements of a machine on its host.
+type Requirements struct {
 	Machine types.NamespacedName
 	// Cluster is the cluster of the machine.
 	Cluster string
@@ -45,84 +45,84 @@ type Wants struct {
 // Choose returns the candidates that the machine can claim, in the order in which to try them: hosts in its domain first, then
 // hosts kept for reuse by its owner, then hosts that have not failed a machine recently, then by name or at random. The order of
 // the candidates does not matter. The result is empty while a host kept for reuse becomes available again, because the owner
-// prefers that host. why counts the excluded hosts by obstacle.
-func Choose(candidates []Host, wants Wants) (order []Host, why Reasons) {
-	why = newReasons(wants)
+// prefers that host. why counts the excluded hosts by the reason for their unavailability.
+func Choose(candidates []Host, requirements Requirements) (order []Host, why Reasons) {
+	why = newReasons(requirements)
 	var refused []string
 	for i := range candidates {
 		host := &candidates[i]
-		if !wants.mayBeIn(host) {
+		if !requirements.allowsDomainOf(host) {
 			why.Elsewhere++
 			continue
 		}
-		obstacle := wants.obstacle(host)
-		why.count(obstacle)
-		if obstacle == "" {
+		unavailability := requirements.unavailability(host)
+		why.count(unavailability)
+		if unavailability == "" {
 			order = append(order, *host)
-		} else if wants.awaits(host, obstacle) {
+		} else if requirements.awaits(host, unavailability) {
 			why.Returning = append(why.Returning, host.Name)
 		}
-		if obstacle == Refused {
+		if unavailability == Refused {
 			refused = append(refused, host.Name)
 		}
 	}
-	why.Refusal = wants.firstRefusal(refused)
+	why.Refusal = requirements.firstRefusal(refused)
 	slices.Sort(why.Returning)
-	if len(why.Returning) > 0 && !slices.ContainsFunc(order, func(h Host) bool { return wants.reuses(&h) }) {
+	if len(why.Returning) > 0 && !slices.ContainsFunc(order, func(h Host) bool { return requirements.reuses(&h) }) {
 		return nil, why
 	}
-	slices.SortFunc(order, wants.compare)
+	slices.SortFunc(order, requirements.compare)
 	return order, why
 }
 
-func (w Wants) mayBeIn(host *Host) bool {
-	return w.Domain == "" || w.Preferred || host.Domain == w.Domain
+func (r Requirements) allowsDomainOf(host *Host) bool {
+	return r.Domain == "" || r.Preferred || host.Domain == r.Domain
 }
 
-func (w Wants) obstacle(host *Host) Obstacle {
+func (r Requirements) unavailability(host *Host) Unavailability {
 	switch {
-	case host.Obstacle != "":
-		return host.Obstacle
-	case w.Closed[host.Domain]:
+	case host.Unavailability != "":
+		return host.Unavailability
+	case r.Closed[host.Domain]:
 		return InClosedDomain
-	case !w.selects(host):
+	case !r.selects(host):
 		return NotSelected
-	case host.Reuse != "" && !w.reuses(host):
+	case host.Reuse != "" && !r.reuses(host):
 		return KeptForReuse
-	case w.refuses(host):
+	case r.refuses(host):
 		return Refused
 	default:
 		return ""
 	}
 }
 
-func (w Wants) selects(host *Host) bool {
-	return w.Selector == nil || w.Selector.Matches(host.Labels)
+func (r Requirements) selects(host *Host) bool {
+	return r.Selector == nil || r.Selector.Matches(host.Labels)
 }
 
-func (w Wants) reuses(host *Host) bool {
-	return host.Reuse != "" && host.Reuse == w.Reuse && (host.KeptFor == "" || host.KeptFor == w.Cluster)
+func (r Requirements) reuses(host *Host) bool {
+	return host.Reuse != "" && host.Reuse == r.Reuse && (host.KeptFor == "" || host.KeptFor == r.Cluster)
 }
 
 // awaits reports whether the host is kept for the owner and becomes available again by itself. If the domain is only preferred,
 // only hosts in it are worth waiting for.
-func (w Wants) awaits(host *Host, obstacle Obstacle) bool {
-	return obstacle == NotReady && w.reuses(host) && w.selects(host) && !w.Closed[host.Domain] && (w.Domain == "" || host.Domain == w.Domain)
+func (r Requirements) awaits(host *Host, unavailability Unavailability) bool {
+	return unavailability == NotReady && r.reuses(host) && r.selects(host) && !r.Closed[host.Domain] && (r.Domain == "" || host.Domain == r.Domain)
 }
 
-func (w Wants) compare(a, b Host) int {
+func (r Requirements) compare(a, b Host) int {
 	return cmp.Or(
-		first(w.Domain != "" && a.Domain == w.Domain, w.Domain != "" && b.Domain == w.Domain),
-		first(w.reuses(&a), w.reuses(&b)),
-		w.failed(&a).Compare(w.failed(&b)),
-		cmp.Compare(w.rank(a.Name), w.rank(b.Name)),
+		first(r.Domain != "" && a.Domain == r.Domain, r.Domain != "" && b.Domain == r.Domain),
+		first(r.reuses(&a), r.reuses(&b)),
+		r.failed(&a).Compare(r.failed(&b)),
+		cmp.Compare(r.rank(a.Name), r.rank(b.Name)),
 		cmp.Compare(a.Name, b.Name),
 	)
 }
 
 // failed returns when the host failed its last machine, or zero if that is too long ago to prefer another host.
-func (w Wants) failed(host *Host) time.Time {
-	if w.Now.Sub(host.Failed) > failureMemory {
+func (r Requirements) failed(host *Host) time.Time {
+	if r.Now.Sub(host.Failed) > failureMemory {
 		return time.Time{}
 	}
 	return host.Failed
@@ -141,12 +141,12 @@ func first(a, b bool) int {
 }
 
 // rank distributes machines over hosts. It is constant per machine and host, so that retries try the same host.
-func (w Wants) rank(host string) uint64 {
-	if !w.Random {
+func (r Requirements) rank(host string) uint64 {
+	if !r.Random {
 		return 0
 	}
 	hash := fnv.New64a()
-	for _, part := range []string{w.Machine.Namespace, "/", w.Machine.Name, "/", w.Since.UTC().Format(time.RFC3339), "/", host} {
+	for _, part := range []string{r.Machine.Namespace, "/", r.Machine.Name, "/", r.Since.UTC().Format(time.RFC3339), "/", host} {
 		_, _ = hash.Write([]byte(part)) // never fails
 	}
 	return mix(hash.Sum64())

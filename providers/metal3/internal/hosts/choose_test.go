@@ -26,8 +26,8 @@ func in(domain, name string, changes ...func(*hosts.Host)) hosts.Host {
 	return host
 }
 
-func with(obstacle hosts.Obstacle) func(*hosts.Host) {
-	return func(host *hosts.Host) { host.Obstacle = obstacle }
+func with(unavailability hosts.Unavailability) func(*hosts.Host) {
+	return func(host *hosts.Host) { host.Unavailability = unavailability }
 }
 
 func kept(owner string) func(*hosts.Host) {
@@ -49,10 +49,10 @@ func names(list []hosts.Host) []string {
 }
 
 type choice struct {
-	hosts []hosts.Host
-	wants hosts.Wants
-	order []string
-	why   string
+	hosts        []hosts.Host
+	requirements hosts.Requirements
+	order        []string
+	why          string
 }
 
 func check(t *testing.T, choices map[string]choice) {
@@ -61,7 +61,7 @@ func check(t *testing.T, choices map[string]choice) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			order, why := hosts.Choose(tc.hosts, tc.wants)
+			order, why := hosts.Choose(tc.hosts, tc.requirements)
 			g.Expect(names(order)).To(Equal(tc.order))
 			g.Expect(why.String()).To(Equal(tc.why))
 		})
@@ -72,39 +72,39 @@ func TestChoose(t *testing.T) {
 	t.Parallel()
 	labelled := func(host *hosts.Host) { host.Labels = labels.Set{"size": "large"} }
 	check(t, map[string]choice{
-		"none": {nil, hosts.Wants{}, []string{}, "namespace: no hosts"},
+		"none": {nil, hosts.Requirements{}, []string{}, "namespace: no hosts"},
 		"by name, in any domain": {
-			[]hosts.Host{in("b", "2"), in("a", "3"), in("", "1")}, hosts.Wants{}, []string{"1", "2", "3"}, "namespace: 3 hosts",
+			[]hosts.Host{in("b", "2"), in("a", "3"), in("", "1")}, hosts.Requirements{}, []string{"1", "2", "3"}, "namespace: 3 hosts",
 		},
 		"only in the domain": {
-			[]hosts.Host{in("b", "1"), in("a", "3"), in("a", "2"), in("", "0")}, hosts.Wants{Domain: "a"}, []string{"2", "3"}, "failure domain a: 2 hosts",
+			[]hosts.Host{in("b", "1"), in("a", "3"), in("a", "2"), in("", "0")}, hosts.Requirements{Domain: "a"}, []string{"2", "3"}, "failure domain a: 2 hosts",
 		},
 		"nowhere else when the domain is full": {
-			[]hosts.Host{in("b", "1"), in("a", "2", with(hosts.InUse))}, hosts.Wants{Domain: "a"}, []string{}, "failure domain a: 1 host, 1 in use",
+			[]hosts.Host{in("b", "1"), in("a", "2", with(hosts.InUse))}, hosts.Requirements{Domain: "a"}, []string{}, "failure domain a: 1 host, 1 in use",
 		},
 		"those that have failed a machine lately last, the last one to do so behind the others": {
 			[]hosts.Host{in("a", "1", failedAgo(time.Hour)), in("a", "2", failedAgo(2*time.Hour)), in("a", "3", failedAgo(48*time.Hour)), in("a", "4")},
-			hosts.Wants{Now: now}, []string{"3", "4", "2", "1"}, "namespace: 4 hosts",
+			hosts.Requirements{Now: now}, []string{"3", "4", "2", "1"}, "namespace: 4 hosts",
 		},
 		"in the domain, though it has failed a machine": {
-			[]hosts.Host{in("b", "1"), in("a", "2", failedAgo(time.Hour))}, hosts.Wants{Domain: "a", Preferred: true, Now: now}, []string{"2", "1"}, "namespace: 2 hosts",
+			[]hosts.Host{in("b", "1"), in("a", "2", failedAgo(time.Hour))}, hosts.Requirements{Domain: "a", Preferred: true, Now: now}, []string{"2", "1"}, "namespace: 2 hosts",
 		},
 		"in a preferred domain first": {
-			[]hosts.Host{in("b", "1"), in("a", "2")}, hosts.Wants{Domain: "a", Preferred: true}, []string{"2", "1"}, "namespace: 2 hosts",
+			[]hosts.Host{in("b", "1"), in("a", "2")}, hosts.Requirements{Domain: "a", Preferred: true}, []string{"2", "1"}, "namespace: 2 hosts",
 		},
 		"not in a closed domain": {
-			[]hosts.Host{in("a", "1"), in("b", "2")}, hosts.Wants{Closed: map[string]bool{"a": true}}, []string{"2"},
+			[]hosts.Host{in("a", "1"), in("b", "2")}, hosts.Requirements{Closed: map[string]bool{"a": true}}, []string{"2"},
 			"namespace: 2 hosts, 1 in a failure domain that receives no machines",
 		},
 		"as selected": {
-			[]hosts.Host{in("a", "1"), in("a", "2", labelled)}, hosts.Wants{Selector: labels.SelectorFromSet(labels.Set{"size": "large"})}, []string{"2"},
+			[]hosts.Host{in("a", "1"), in("a", "2", labelled)}, hosts.Requirements{Selector: labels.SelectorFromSet(labels.Set{"size": "large"})}, []string{"2"},
 			"namespace: 2 hosts, 1 not matching spec.hostSelector",
 		},
-		"every obstacle counted": {
+		"every unavailability counted": {
 			[]hosts.Host{
 				in("a", "1", with(hosts.InUse)), in("a", "2", with(hosts.InUse)), in("a", "3", with(hosts.InError)), in("a", "4", with(hosts.Detached)),
 				in("a", "5", with(hosts.Paused)), in("a", "6", with(hosts.Unhealthy)), in("a", "7", with(hosts.NotReady)), in("b", "8"),
-			}, hosts.Wants{Domain: "a"}, []string{},
+			}, hosts.Requirements{Domain: "a"}, []string{},
 			"failure domain a: 7 hosts, 2 in use, 1 in error, 1 marked unhealthy, 1 detached, 1 paused, 1 not available yet",
 		},
 	})
@@ -114,41 +114,41 @@ func TestChooseToReuse(t *testing.T) {
 	t.Parallel()
 	check(t, map[string]choice{
 		"one to be reused first": {
-			[]hosts.Host{in("a", "1"), in("a", "2", kept("cp-kcp"))}, hosts.Wants{Reuse: "cp-kcp"}, []string{"2", "1"}, "namespace: 2 hosts",
+			[]hosts.Host{in("a", "1"), in("a", "2", kept("cp-kcp"))}, hosts.Requirements{Reuse: "cp-kcp"}, []string{"2", "1"}, "namespace: 2 hosts",
 		},
 		"none that is kept for machines of another cluster": {
-			[]hosts.Host{in("a", "1", kept("cp-kcp"), func(host *hosts.Host) { host.KeptFor = "other" })}, hosts.Wants{Cluster: "one", Reuse: "cp-kcp"}, []string{},
+			[]hosts.Host{in("a", "1", kept("cp-kcp"), func(host *hosts.Host) { host.KeptFor = "other" })}, hosts.Requirements{Cluster: "one", Reuse: "cp-kcp"}, []string{},
 			"namespace: 1 host, 1 kept for reuse by other machines",
 		},
 		"one that is kept for its cluster": {
-			[]hosts.Host{in("a", "1", kept("cp-kcp"), func(host *hosts.Host) { host.KeptFor = "one" })}, hosts.Wants{Cluster: "one", Reuse: "cp-kcp"}, []string{"1"},
+			[]hosts.Host{in("a", "1", kept("cp-kcp"), func(host *hosts.Host) { host.KeptFor = "one" })}, hosts.Requirements{Cluster: "one", Reuse: "cp-kcp"}, []string{"1"},
 			"namespace: 1 host",
 		},
 		"none that is kept for others": {
-			[]hosts.Host{in("a", "1", kept("md-workers"))}, hosts.Wants{Reuse: "cp-kcp"}, []string{}, "namespace: 1 host, 1 kept for reuse by other machines",
+			[]hosts.Host{in("a", "1", kept("md-workers"))}, hosts.Requirements{Reuse: "cp-kcp"}, []string{}, "namespace: 1 host, 1 kept for reuse by other machines",
 		},
 		"none that is kept, without an owner": {
-			[]hosts.Host{in("a", "1", kept("md-workers"))}, hosts.Wants{}, []string{}, "namespace: 1 host, 1 kept for reuse by other machines",
+			[]hosts.Host{in("a", "1", kept("md-workers"))}, hosts.Requirements{}, []string{}, "namespace: 1 host, 1 kept for reuse by other machines",
 		},
 		"none while one to be reused is on its way": {
-			[]hosts.Host{in("a", "1"), in("a", "2", kept("cp-kcp"), with(hosts.NotReady))}, hosts.Wants{Reuse: "cp-kcp"}, []string{},
+			[]hosts.Host{in("a", "1"), in("a", "2", kept("cp-kcp"), with(hosts.NotReady))}, hosts.Requirements{Reuse: "cp-kcp"}, []string{},
 			"namespace: 2 hosts, 1 not available yet",
 		},
 		"another when the one to be reused is in error": {
-			[]hosts.Host{in("a", "1"), in("a", "2", kept("cp-kcp"), with(hosts.InError))}, hosts.Wants{Reuse: "cp-kcp"}, []string{"1"},
+			[]hosts.Host{in("a", "1"), in("a", "2", kept("cp-kcp"), with(hosts.InError))}, hosts.Requirements{Reuse: "cp-kcp"}, []string{"1"},
 			"namespace: 2 hosts, 1 in error",
 		},
 		"one to be reused in the domain only": {
-			[]hosts.Host{in("a", "1"), in("b", "2", kept("cp-kcp"))}, hosts.Wants{Domain: "a", Reuse: "cp-kcp"}, []string{"1"}, "failure domain a: 1 host",
+			[]hosts.Host{in("a", "1"), in("b", "2", kept("cp-kcp"))}, hosts.Requirements{Domain: "a", Reuse: "cp-kcp"}, []string{"1"}, "failure domain a: 1 host",
 		},
 		"the preferred domain before one to be reused elsewhere": {
-			[]hosts.Host{in("a", "1"), in("b", "2", kept("cp-kcp"))}, hosts.Wants{Domain: "a", Preferred: true, Reuse: "cp-kcp"}, []string{"1", "2"},
+			[]hosts.Host{in("a", "1"), in("b", "2", kept("cp-kcp"))}, hosts.Requirements{Domain: "a", Preferred: true, Reuse: "cp-kcp"}, []string{"1", "2"},
 			"namespace: 2 hosts",
 		},
 	})
 }
 
-func TestChooseAtRandomScattersAndRepeats(t *testing.T) {
+func TestChooseAtRandom(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var all []hosts.Host
@@ -157,9 +157,9 @@ func TestChooseAtRandomScattersAndRepeats(t *testing.T) {
 	}
 	firsts := map[string]int{}
 	for i := range 1000 {
-		wants := hosts.Wants{Machine: types.NamespacedName{Namespace: "ns", Name: fmt.Sprint(i)}, Random: true}
-		order, _ := hosts.Choose(all, wants)
-		again, _ := hosts.Choose(all, wants)
+		requirements := hosts.Requirements{Machine: types.NamespacedName{Namespace: "ns", Name: fmt.Sprint(i)}, Random: true}
+		order, _ := hosts.Choose(all, requirements)
+		again, _ := hosts.Choose(all, requirements)
 		g.Expect(names(again)).To(Equal(names(order)))
 		firsts[order[0].Name]++
 	}
@@ -170,21 +170,21 @@ func TestChooseAtRandomScattersAndRepeats(t *testing.T) {
 }
 
 func anyHosts() *rapid.Generator[[]hosts.Host] {
-	obstacle := rapid.SampledFrom([]hosts.Obstacle{"", "", "", hosts.InUse, hosts.InError, hosts.NotReady})
+	unavailability := rapid.SampledFrom([]hosts.Unavailability{"", "", "", hosts.InUse, hosts.InError, hosts.NotReady})
 	return rapid.Custom(func(t *rapid.T) []hosts.Host {
 		var list []hosts.Host
 		for i := range rapid.IntRange(0, 12).Draw(t, "hosts") {
 			list = append(list, in(rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "domain"), fmt.Sprintf("host-%02d", i),
-				with(obstacle.Draw(t, "obstacle")), kept(rapid.SampledFrom([]string{"", "", "cp-x", "md-y"}).Draw(t, "reuse")),
+				with(unavailability.Draw(t, "unavailability")), kept(rapid.SampledFrom([]string{"", "", "cp-x", "md-y"}).Draw(t, "reuse")),
 				failedAgo(time.Duration(rapid.SampledFrom([]int{1, 2, 48}).Draw(t, "failed"))*time.Hour)))
 		}
 		return list
 	})
 }
 
-func anyWants() *rapid.Generator[hosts.Wants] {
-	return rapid.Custom(func(t *rapid.T) hosts.Wants {
-		return hosts.Wants{
+func anyRequirements() *rapid.Generator[hosts.Requirements] {
+	return rapid.Custom(func(t *rapid.T) hosts.Requirements {
+		return hosts.Requirements{
 			Machine: types.NamespacedName{Namespace: "ns", Name: rapid.SampledFrom([]string{"m1", "m2", "m3", "m4", "m5"}).Draw(t, "machine")},
 			Since:   time.Unix(int64(rapid.IntRange(0, 3).Draw(t, "since")), 0), Domain: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "domain"),
 			Preferred: rapid.Bool().Draw(t, "preferred"), Random: rapid.Bool().Draw(t, "random"), Now: now,
@@ -194,16 +194,16 @@ func anyWants() *rapid.Generator[hosts.Wants] {
 }
 
 // The inventory does not visit every host, and still reserves the one that Choose returns first.
-func TestInventoryPromisesWhatWouldBeChosen(t *testing.T) {
+func TestInventoryReservesSameHostAsChoose(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		all, wants := anyHosts().Draw(t, "all"), anyWants().Draw(t, "wants")
+		all, requirements := anyHosts().Draw(t, "all"), anyRequirements().Draw(t, "wants")
 		inventory := hosts.NewInventory(func(types.NamespacedName) {})
 		for _, host := range all {
-			inventory.Put(host)
+			inventory.Upsert(host)
 		}
-		order, _ := hosts.Choose(all, wants)
-		if reserved, _, ok := inventory.Ask(wants); ok != (len(order) > 0) || ok && reserved.Name != order[0].Name {
+		order, _ := hosts.Choose(all, requirements)
+		if reserved, _, ok := inventory.Reserve(requirements); ok != (len(order) > 0) || ok && reserved.Name != order[0].Name {
 			t.Fatalf("%s is reserved, and the order is %v", reserved.Name, names(order))
 		}
 	})
@@ -212,20 +212,20 @@ func TestInventoryPromisesWhatWouldBeChosen(t *testing.T) {
 func TestChooseProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		all, wants := anyHosts().Draw(t, "all"), anyWants().Draw(t, "wants")
-		order, why := hosts.Choose(all, wants)
+		all, requirements := anyHosts().Draw(t, "all"), anyRequirements().Draw(t, "wants")
+		order, why := hosts.Choose(all, requirements)
 		shuffled := slices.Clone(all)
 		rand.New(rand.NewPCG(1, 2)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		again, _ := hosts.Choose(shuffled, wants)
+		again, _ := hosts.Choose(shuffled, requirements)
 		if !slices.Equal(names(order), names(again)) {
 			t.Fatalf("order depends on the input's: %v, %v", names(order), names(again))
 		}
 		for _, host := range order {
-			if host.Obstacle != "" || host.Reuse != "" && host.Reuse != wants.Reuse {
+			if host.Unavailability != "" || host.Reuse != "" && host.Reuse != requirements.Reuse {
 				t.Fatalf("%s cannot be had: %+v", host.Name, host)
 			}
-			if wants.Domain != "" && !wants.Preferred && host.Domain != wants.Domain {
-				t.Fatalf("%s is in %q, not in %q", host.Name, host.Domain, wants.Domain)
+			if requirements.Domain != "" && !requirements.Preferred && host.Domain != requirements.Domain {
+				t.Fatalf("%s is in %q, not in %q", host.Name, host.Domain, requirements.Domain)
 			}
 		}
 		if why.Total+why.Elsewhere != len(all) {

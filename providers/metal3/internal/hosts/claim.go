@@ -25,8 +25,8 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
-// ErrTaken is returned for a host that has changed since it was chosen, usually because another machine has claimed it.
-var ErrTaken = errors.New("host is not as it was when it was chosen")
+// ErrHostChanged is returned for a host that has changed since it was chosen, usually because another machine has claimed it.
+var ErrHostChanged = errors.New("host is not as it was when it was chosen")
 
 // Hosts writes BareMetalHosts.
 type Hosts struct {
@@ -39,7 +39,7 @@ type Hosts struct {
 	Clock     clock.PassiveClock
 
 	refusals refusals
-	marks    patch.Repeats
+	repeats  patch.Repeats
 }
 
 // Claim holds the machine that claims a host, and the host's configuration.
@@ -51,25 +51,25 @@ type Claim struct {
 }
 
 // Claim makes the machine the consumer of the host in a single request, which the API server rejects if the host has changed
-// since it was read. In that case, or if the host is not free, Claim returns ErrTaken, and the inventory does not offer the host
-// again until it has observed a newer version. Claim returns ErrRefused for a host that the machine should not retry soon.
+// since it was read. In that case, or if the host is not free, Claim returns ErrHostChanged, and the inventory does not offer the
+// host again until it has observed a newer version. Claim returns ErrRefused for a host that the machine should not retry soon.
 func (h *Hosts) Claim(ctx context.Context, chosen Host, claim Claim) (*bmov1alpha1.BareMetalHost, error) {
 	host, err := h.read(ctx, chosen)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
-	if seen := Observe(host); err != nil || seen.Obstacle != "" || seen.Domain != chosen.Domain || seen.Reuse != chosen.Reuse {
+	if seen := Observe(host); err != nil || seen.Unavailability != "" || seen.Domain != chosen.Domain || seen.Reuse != chosen.Reuse {
 		h.Inventory.Invalidate(chosen)
-		return nil, ErrTaken
+		return nil, ErrHostChanged
 	}
 	before := host.DeepCopy()
-	take(host, claim)
+	setConsumer(host, claim)
 	if err := h.patch(ctx, host, before); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			h.Inventory.Invalidate(chosen)
-			return nil, ErrTaken
+			return nil, ErrHostChanged
 		}
-		return nil, h.refused(Observe(before), types.NamespacedName{Namespace: claim.Machine.GetNamespace(), Name: claim.Machine.GetName()}, err)
+		return nil, h.recordRefusal(Observe(before), types.NamespacedName{Namespace: claim.Machine.GetNamespace(), Name: claim.Machine.GetName()}, err)
 	}
 	return host, nil
 }
@@ -79,7 +79,7 @@ func (h *Hosts) Claim(ctx context.Context, chosen Host, claim Claim) (*bmov1alph
 func (h *Hosts) read(ctx context.Context, chosen Host) (*bmov1alpha1.BareMetalHost, error) {
 	host := &bmov1alpha1.BareMetalHost{}
 	err := h.Client.Get(ctx, chosen.Key(), host)
-	if err == nil && patch.Stale(host.ResourceVersion, chosen.Version, chosen.learnt) {
+	if err == nil && patch.Stale(host.ResourceVersion, chosen.Version, chosen.recordedAt) {
 		err = h.Live.Get(ctx, chosen.Key(), host)
 	}
 	if err != nil {
@@ -88,9 +88,9 @@ func (h *Hosts) read(ctx context.Context, chosen Host) (*bmov1alpha1.BareMetalHo
 	return host, nil
 }
 
-// take writes all fields that record the consumer of the host. The machine does not become an owner: deleting it would delete the
-// host.
-func take(host *bmov1alpha1.BareMetalHost, claim Claim) {
+// setConsumer writes all fields that record the consumer of the host. The machine does not become an owner: deleting it would
+// delete the host.
+func setConsumer(host *bmov1alpha1.BareMetalHost, claim Claim) {
 	host.Spec.ConsumerRef = &corev1.ObjectReference{
 		APIVersion: infrav1.GroupVersion.String(), Kind: MachineKind, Namespace: claim.Machine.GetNamespace(), Name: claim.Machine.GetName(),
 	}
@@ -110,8 +110,8 @@ func take(host *bmov1alpha1.BareMetalHost, claim Claim) {
 // move until the host is paused.
 func (h *Hosts) Adopt(ctx context.Context, host *bmov1alpha1.BareMetalHost, machine string) error {
 	others := withoutOwner(host.OwnerReferences, machine)
-	unheld := Unheld(host)
-	if len(others) == len(host.OwnerReferences) && !unheld {
+	moveUnblocked := MoveUnblocked(host)
+	if len(others) == len(host.OwnerReferences) && !moveUnblocked {
 		return nil
 	}
 	if err := h.unlabelSecret(ctx, host, machine); err != nil {
@@ -119,10 +119,10 @@ func (h *Hosts) Adopt(ctx context.Context, host *bmov1alpha1.BareMetalHost, mach
 	}
 	before := host.DeepCopy()
 	host.OwnerReferences = others
-	if unheld {
+	if moveUnblocked {
 		metav1.SetMetaDataAnnotation(&host.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "true")
 	}
-	return h.mark(ctx, host, before)
+	return h.patchPersistently(ctx, host, before)
 }
 
 // unlabelSecret removes the cluster name label from the BMC Secret of a host that its machine owns. The provider that set the
@@ -148,15 +148,15 @@ func (h *Hosts) patch(ctx context.Context, host, before *bmov1alpha1.BareMetalHo
 	if err := h.Client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("patching BareMetalHost %s: %w", before.Name, err)
 	}
-	h.Inventory.Put(Observe(host))
+	h.Inventory.Upsert(Observe(host))
 	return nil
 }
 
-// mark is patch for changes that must persist: it returns a patch.RemovedError if another actor reverts them.
-func (h *Hosts) mark(ctx context.Context, host, before *bmov1alpha1.BareMetalHost) error {
-	err := h.marks.Write(ctx, h.Client, before, host)
+// patchPersistently is patch for changes that must persist: it returns a patch.RemovedError if another actor reverts them.
+func (h *Hosts) patchPersistently(ctx context.Context, host, before *bmov1alpha1.BareMetalHost) error {
+	err := h.repeats.Write(ctx, h.Client, before, host)
 	if _, sent := patch.Sent(err); err == nil || sent {
-		h.Inventory.Put(Observe(host))
+		h.Inventory.Upsert(Observe(host))
 	}
 	if err != nil {
 		return fmt.Errorf("patching BareMetalHost %s: %w", before.Name, err)
@@ -164,38 +164,38 @@ func (h *Hosts) mark(ctx context.Context, host, before *bmov1alpha1.BareMetalHos
 	return nil
 }
 
-// Held returns the host of the machine, or nil if it has none. If several hosts name the machine as their consumer, Held returns
-// the noted one, else the first.
-func (h *Hosts) Held(ctx context.Context, machine types.NamespacedName, noted string) (*bmov1alpha1.BareMetalHost, error) {
+// Find returns the host of the machine, or nil if it has none. If several hosts name the machine as their consumer, Find returns
+// the preferred one, else the first.
+func (h *Hosts) Find(ctx context.Context, machine types.NamespacedName, preferred string) (*bmov1alpha1.BareMetalHost, error) {
 	names := h.Inventory.HeldBy(machine)
 	if len(names) == 0 {
 		return nil, nil
 	}
 	name := names[0]
-	if slices.Contains(names, noted) {
-		name = noted
+	if slices.Contains(names, preferred) {
+		name = preferred
 	}
 	host := &bmov1alpha1.BareMetalHost{}
 	if err := h.Client.Get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: name}, host); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	if !BelongsTo(host, machine) {
-		return h.live(ctx, machine, name) // the cache lags behind the claim
+		return h.getLive(ctx, machine, name) // The cache lags behind the claim.
 	}
 	return host, nil
 }
 
-// Recover is Held for a machine that has tried to claim the named host. It reads from the API server, because a claim made before
+// Recover is Find for a machine that has tried to claim the named host. It reads from the API server, because a claim made before
 // a restart may not be in the cache yet.
 func (h *Hosts) Recover(ctx context.Context, machine types.NamespacedName, name string) (*bmov1alpha1.BareMetalHost, error) {
-	host, err := h.Held(ctx, machine, name)
+	host, err := h.Find(ctx, machine, name)
 	if err != nil || host != nil {
 		return host, err
 	}
-	return h.live(ctx, machine, name)
+	return h.getLive(ctx, machine, name)
 }
 
-func (h *Hosts) live(ctx context.Context, machine types.NamespacedName, name string) (*bmov1alpha1.BareMetalHost, error) {
+func (h *Hosts) getLive(ctx context.Context, machine types.NamespacedName, name string) (*bmov1alpha1.BareMetalHost, error) {
 	if len(content.IsPathSegmentName(name)) > 0 { // a user has edited the annotation; the client rejects the name
 		return nil, nil
 	}
@@ -206,6 +206,6 @@ func (h *Hosts) live(ctx context.Context, machine types.NamespacedName, name str
 	if !BelongsTo(host, machine) {
 		return nil, nil
 	}
-	h.Inventory.Put(Observe(host))
+	h.Inventory.Upsert(Observe(host))
 	return host, nil
 }

@@ -24,17 +24,17 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 )
 
-// stable is a set of hosts 1 and 2. Claims of host 1 fail with claimError unless it is nil.
-type stable struct {
+// fixture is a set of hosts 1 and 2. Claims of host 1 fail with claimError unless it is nil.
+type fixture struct {
 	*WithT
 	*hosts.Hosts
 	clock      *clocktesting.FakeClock
 	claimError error
 }
 
-func newStable(t *testing.T) *stable {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	s := &stable{WithT: NewWithT(t), clock: clocktesting.NewFakeClock(time.Now())}
+	s := &fixture{WithT: NewWithT(t), clock: clocktesting.NewFakeClock(time.Now())}
 	scheme := runtime.NewScheme()
 	s.Expect(bmov1alpha1.AddToScheme(scheme)).To(Succeed())
 	c := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
@@ -50,57 +50,57 @@ func newStable(t *testing.T) *stable {
 		host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 		host.Status.Provisioning.State = bmov1alpha1.StateAvailable
 		s.Expect(c.Create(t.Context(), host)).To(Succeed())
-		s.Inventory.Put(hosts.Observe(host))
+		s.Inventory.Upsert(hosts.Observe(host))
 	}
 	return s
 }
 
-// claims makes a machine ask for a host and claim it.
-func (s *stable) claims(t *testing.T, name string) (string, error) {
+// claim makes a machine ask for a host and claim it.
+func (s *fixture) claim(t *testing.T, name string) (string, error) {
 	t.Helper()
-	chosen, _, _ := s.Ask(wants(name, ""))
+	chosen, _, _ := s.Reserve(wants(name, ""))
 	_, err := s.Claim(t.Context(), chosen, hosts.Claim{Machine: &metav1.ObjectMeta{Namespace: "ns", Name: name}})
 	return chosen.Name, err
 }
 
-func TestHostWhoseClaimIsRefusedIsSetAsideForTheMachineForAWhile(t *testing.T) {
+func TestRefusedHostIsNotRetriedForAWhile(t *testing.T) {
 	t.Parallel()
-	s := newStable(t)
+	s := newFixture(t)
 	s.claimError = apierrors.NewForbidden(schema.GroupResource{Resource: "baremetalhosts"}, "1", errors.New("not valid"))
-	host, err := s.claims(t, "first")
+	host, err := s.claim(t, "first")
 	s.Expect(host).To(Equal("1"))
 	s.Expect(err).To(MatchError(hosts.ErrRefused))
-	chosen, _, _ := s.Ask(wants("first", ""))
+	chosen, _, _ := s.Reserve(wants("first", ""))
 	s.Expect(chosen.Name).To(Equal("2"), "the next one")
-	another, _, _ := s.Ask(wants("second", ""))
+	another, _, _ := s.Reserve(wants("second", ""))
 	s.Expect(another.Name).To(Equal("1"), "it is offered to others")
 	s.Inventory.Forget(machine("second"))
 
 	s.clock.Step(2 * time.Minute)
-	chosen, _, _ = s.Ask(wants("first", ""))
+	chosen, _, _ = s.Reserve(wants("first", ""))
 	s.Expect(chosen.Name).To(Equal("1"), "nothing tells when a policy changes")
 }
 
-func TestHostThatHasChangedSinceItWasRefusedIsTriedAgain(t *testing.T) {
+func TestChangedHostIsRetriedAfterRefusal(t *testing.T) {
 	t.Parallel()
-	s := newStable(t)
+	s := newFixture(t)
 	s.claimError = apierrors.NewForbidden(schema.GroupResource{Resource: "baremetalhosts"}, "1", errors.New("not valid"))
-	_, err := s.claims(t, "first")
+	_, err := s.claim(t, "first")
 	s.Expect(err).To(MatchError(hosts.ErrRefused))
 	host := &bmov1alpha1.BareMetalHost{}
 	s.Expect(s.Client.Get(t.Context(), machine("1"), host)).To(Succeed())
 	s.Expect(s.Client.Update(t.Context(), host)).To(Succeed())
-	s.Inventory.Put(hosts.Observe(host))
-	chosen, _, _ := s.Ask(wants("first", ""))
+	s.Inventory.Upsert(hosts.Observe(host))
+	chosen, _, _ := s.Reserve(wants("first", ""))
 	s.Expect(chosen.Name).To(Equal("1"))
 }
 
-func TestHostIsOfferedToOthersWhileAClaimIsInBackOff(t *testing.T) {
+func TestHostIsOfferedToOthersDuringBackoff(t *testing.T) {
 	t.Parallel()
-	s := newStable(t)
+	s := newFixture(t)
 	s.claimError = apierrors.NewInternalError(errors.New("etcd is away"))
-	_, err := s.claims(t, "first")
+	_, err := s.claim(t, "first")
 	s.Expect(err).To(MatchError(ContainSubstring("etcd is away")))
 	s.claimError = nil
-	s.Expect(s.claims(t, "second")).To(Equal("1"))
+	s.Expect(s.claim(t, "second")).To(Equal("1"))
 }

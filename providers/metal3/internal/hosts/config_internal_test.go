@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestAHostGetsNoSecretOfAnotherNamespace(t *testing.T) {
+func TestSecretsAreConfinedToNamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "h"}}

@@ -8,9 +8,9 @@ type counts struct {
 	total, broken int
 }
 
-func (t counts) with(obstacle Obstacle, n int) counts {
+func (t counts) with(unavailability Unavailability, n int) counts {
 	t.total += n
-	if obstacle.Broken() {
+	if unavailability.Broken() {
 		t.broken += n
 	}
 	return t
@@ -20,9 +20,9 @@ func (t counts) with(obstacle Obstacle, n int) counts {
 type reason string
 
 const (
-	noHosts   reason = "no hosts"
-	allBroken reason = "all broken"
-	someWork  reason = "some work"
+	noHosts     reason = "no hosts"
+	allBroken   reason = "all broken"
+	someHealthy reason = "some work"
 )
 
 func (t counts) reason() reason {
@@ -32,6 +32,6 @@ func (t counts) reason() reason {
 	case t.broken:
 		return allBroken
 	default:
-		return someWork
+		return someHealthy
 	}
 }

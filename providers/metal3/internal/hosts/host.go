@@ -27,8 +27,8 @@ type Host struct {
 	Namespace, Name string
 	// Version is the resourceVersion at which the other fields were read.
 	Version string
-	// learnt is when the Inventory recorded the host.
-	learnt time.Time
+	// recordedAt is when the Inventory recorded the host.
+	recordedAt time.Time
 	// Domain is the failure domain from the host's label; "" if it has none.
 	Domain string
 	// Reuse is the value of the node-reuse label. It identifies the owner whose machine used the host last and whose next machine
@@ -39,38 +39,38 @@ type Host struct {
 	Labels  labels.Set
 	// Failed is when the last machine was released from the host as failed; zero otherwise.
 	Failed time.Time
-	// Obstacle is why no machine can claim the host now; "" if one can.
-	Obstacle Obstacle
+	// Unavailability is why no machine can claim the host now; "" if one can.
+	Unavailability Unavailability
 	// Consumer is the Metal3Machine that uses the host; its Name is "" if the host is not in use.
 	Consumer types.NamespacedName
 }
 
-// Obstacle is a reason why a host cannot be claimed.
-type Obstacle string
+// Unavailability is a reason why a host cannot be claimed.
+type Unavailability string
 
-// Obstacles. A host has the first one that applies. Health precedes use: a domain whose hosts all run machines and are all in
-// error must be reported as unhealthy.
+// Reasons why a host is unavailable. A host has the first one that applies. Health precedes use: a domain whose hosts all run
+// machines and are all in error must be reported as unhealthy.
 const (
-	Deleting  Obstacle = "being deleted"
-	InError   Obstacle = "in error"
-	NoPower   Obstacle = "without power"
-	Unhealthy Obstacle = "marked unhealthy"
-	Detached  Obstacle = "detached"
-	InUse     Obstacle = "in use"
-	Paused    Obstacle = "paused"
-	External  Obstacle = "externally provisioned or unmanaged"
-	NotReady  Obstacle = "not available yet"
-	// The following obstacles depend on the machine.
-	InClosedDomain Obstacle = "in a failure domain that receives no machines"
-	NotSelected    Obstacle = "not matching spec.hostSelector"
-	KeptForReuse   Obstacle = "kept for reuse by other machines"
-	Refused        Obstacle = "refused by the API server"
-	Promised       Obstacle = "about to be taken by another machine"
+	Deleting  Unavailability = "being deleted"
+	InError   Unavailability = "in error"
+	NoPower   Unavailability = "without power"
+	Unhealthy Unavailability = "marked unhealthy"
+	Detached  Unavailability = "detached"
+	InUse     Unavailability = "in use"
+	Paused    Unavailability = "paused"
+	External  Unavailability = "externally provisioned or unmanaged"
+	NotReady  Unavailability = "not available yet"
+	// The following ones depend on the machine.
+	InClosedDomain Unavailability = "in a failure domain that receives no machines"
+	NotSelected    Unavailability = "not matching spec.hostSelector"
+	KeptForReuse   Unavailability = "kept for reuse by other machines"
+	Refused        Unavailability = "refused by the API server"
+	Promised       Unavailability = "about to be taken by another machine"
 )
 
-// Broken reports whether a host with the obstacle cannot run machines until it is repaired.
-func (o Obstacle) Broken() bool {
-	switch o {
+// Broken reports whether a host that is unavailable for this reason cannot run machines until it is repaired.
+func (u Unavailability) Broken() bool {
+	switch u {
 	case Deleting, InError, NoPower, Unhealthy, Detached, Paused, External:
 		return true
 	default:
@@ -84,7 +84,7 @@ func Observe(host *bmov1alpha1.BareMetalHost) Host {
 		Namespace: host.Namespace, Name: host.Name, Version: host.ResourceVersion,
 		Domain: host.Labels[infrav1.FailureDomainLabel], Labels: host.Labels,
 		Reuse: host.Labels[infrav1.NodeReuseLabel], KeptFor: keptFor(host),
-		Failed: failed(host), Obstacle: obstacle(host), Consumer: consumer(host.Spec.ConsumerRef),
+		Failed: failed(host), Unavailability: unavailability(host), Consumer: consumer(host.Spec.ConsumerRef),
 	}
 }
 
@@ -93,7 +93,7 @@ func (h Host) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: h.Namespace, Name: h.Name}
 }
 
-func obstacle(host *bmov1alpha1.BareMetalHost) Obstacle {
+func unavailability(host *bmov1alpha1.BareMetalHost) Unavailability {
 	switch {
 	case !host.DeletionTimestamp.IsZero():
 		return Deleting
@@ -114,8 +114,8 @@ func obstacle(host *bmov1alpha1.BareMetalHost) Obstacle {
 	}
 }
 
-// notFree returns the obstacle of a healthy host without a consumer. A host with an image is about to be provisioned by a user.
-func notFree(host *bmov1alpha1.BareMetalHost) Obstacle {
+// notFree returns why a healthy host without a consumer is unavailable. A host with an image is about to be provisioned by a user.
+func notFree(host *bmov1alpha1.BareMetalHost) Unavailability {
 	state := host.Status.Provisioning.State
 	switch {
 	case host.Spec.ExternallyProvisioned || state == bmov1alpha1.StateExternallyProvisioned || state == bmov1alpha1.StateUnmanaged:
@@ -151,8 +151,8 @@ func DetachedByForce(host *bmov1alpha1.BareMetalHost) bool {
 	return annotated(host, bmov1alpha1.DetachedAnnotation) && json.Unmarshal([]byte(host.Annotations[bmov1alpha1.DetachedAnnotation]), &arguments) == nil && arguments.Force
 }
 
-// LeftAlone returns the annotation that stops the operator from working on the host, or "".
-func LeftAlone(host *bmov1alpha1.BareMetalHost) string {
+// DetachedBy returns the annotation that stops the operator from working on the host, or "".
+func DetachedBy(host *bmov1alpha1.BareMetalHost) string {
 	for _, key := range []string{bmov1alpha1.PausedAnnotation, bmov1alpha1.DetachedAnnotation} {
 		if annotated(host, key) {
 			return key

@@ -47,12 +47,12 @@ func consumed(version, kind string) func(*bmov1alpha1.BareMetalHost) {
 	}
 }
 
-func TestObserveObstacle(t *testing.T) {
+func TestObserveUnavailability(t *testing.T) {
 	t.Parallel()
 	failed := func(host *bmov1alpha1.BareMetalHost) { host.Status.ErrorMessage = "no power" }
 	for name, tc := range map[string]struct {
 		host *bmov1alpha1.BareMetalHost
-		want hosts.Obstacle
+		want hosts.Unavailability
 	}{
 		"available":                   {bmh(), ""},
 		"ready":                       {bmh(inState(bmov1alpha1.StateReady)), ""},
@@ -84,7 +84,7 @@ func TestObserveObstacle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			NewWithT(t).Expect(hosts.Observe(tc.host).Obstacle).To(Equal(tc.want))
+			NewWithT(t).Expect(hosts.Observe(tc.host).Unavailability).To(Equal(tc.want))
 		})
 	}
 }
@@ -108,7 +108,7 @@ func TestObserveConsumer(t *testing.T) {
 	g.Expect(hosts.BelongsTo(bmh(), types.NamespacedName{})).To(BeFalse())
 }
 
-func TestHostRemembersWhenItFailedAMachine(t *testing.T) {
+func TestObserveFailed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	host := bmh(annotated(infrav1.MachineFailedAnnotation))

@@ -19,37 +19,37 @@ import (
 type Inventory struct {
 	mu         sync.Mutex
 	namespaces map[string]*namespace
-	wake       func(machine types.NamespacedName)
+	enqueue    func(machine types.NamespacedName)
 }
 
-// NewInventory returns an empty inventory. It calls wake with a waiting machine when a host has been reserved for it or when the
-// reason for waiting has changed, and with a machine that several hosts name as their consumer when one of them changes. wake
-// must neither block nor call the inventory.
-func NewInventory(wake func(machine types.NamespacedName)) *Inventory {
-	return &Inventory{namespaces: map[string]*namespace{}, wake: wake}
+// NewInventory returns an empty inventory. It calls enqueue with a waiting machine when a host has been reserved for it or when
+// the reason for waiting has changed, and with a machine that several hosts name as their consumer when one of them changes.
+// enqueue must neither block nor call the inventory.
+func NewInventory(enqueue func(machine types.NamespacedName)) *Inventory {
+	return &Inventory{namespaces: map[string]*namespace{}, enqueue: enqueue}
 }
 
-// Ask returns the host that the machine should claim. The host stays reserved for the machine until it is claimed, is no longer
-// free, or the machine asks again or is forgotten. Without a suitable host, wake is called for the machine as soon as one is
-// available.
-func (inv *Inventory) Ask(wants Wants) (Host, Reasons, bool) {
+// Reserve returns the host that the machine should claim. The host stays reserved for the machine until it is claimed, is no
+// longer free, or the machine asks again or is forgotten. Without a suitable host, enqueue is called for the machine as soon as
+// one is available.
+func (inv *Inventory) Reserve(requirements Requirements) (Host, Reasons, bool) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	s := inv.namespace(wants.Machine.Namespace)
-	w := s.waiting[wants.Machine]
+	s := inv.namespace(requirements.Machine.Namespace)
+	w := s.waiting[requirements.Machine]
 	if w == nil {
 		w = &waiter{}
-		s.waiting[wants.Machine] = w
+		s.waiting[requirements.Machine] = w
 	}
 	former := w.host
-	w.wants = wants
+	w.requirements = requirements
 	chosen := s.reserve(w)
 	if former != chosen {
 		inv.offer(s, former)
 	}
 	if chosen == "" {
 		// Hosts that are not free are counted only here.
-		_, why := Choose(s.everything(), wants)
+		_, why := Choose(s.all(), requirements)
 		return Host{}, why, false
 	}
 	return *s.hosts[chosen], Reasons{}, true
@@ -59,7 +59,7 @@ func (inv *Inventory) Ask(wants Wants) (Host, Reasons, bool) {
 func (inv *Inventory) Forget(machine types.NamespacedName) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	defer inv.tidy(machine.Namespace)
+	defer inv.deleteIfEmpty(machine.Namespace)
 	inv.forget(inv.namespace(machine.Namespace), machine)
 }
 
@@ -68,21 +68,21 @@ func (inv *Inventory) Forget(machine types.NamespacedName) {
 func (inv *Inventory) HeldBy(machine types.NamespacedName) []string {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	defer inv.tidy(machine.Namespace)
+	defer inv.deleteIfEmpty(machine.Namespace)
 	return slices.Clone(inv.namespace(machine.Namespace).held[machine.Name])
 }
 
-// Put records a host. An older version than the recorded one is ignored, unless the recorded one is older than the maximum lag of
-// a watch: then etcd has been restored, and the older version is current.
-func (inv *Inventory) Put(host Host) {
+// Upsert records a host. An older version than the recorded one is ignored, unless the recorded one is older than the maximum lag
+// of a watch: then etcd has been restored, and the older version is current.
+func (inv *Inventory) Upsert(host Host) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
 	s := inv.namespace(host.Namespace)
 	known, ok := s.hosts[host.Name]
-	if ok && patch.Stale(host.Version, known.Version, known.learnt) {
+	if ok && patch.Stale(host.Version, known.Version, known.recordedAt) {
 		return
 	}
-	host.learnt = time.Now()
+	host.recordedAt = time.Now()
 	inv.replace(s, known, host)
 }
 
@@ -90,29 +90,29 @@ func (inv *Inventory) Put(host Host) {
 func (inv *Inventory) Invalidate(host Host) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	defer inv.tidy(host.Namespace)
+	defer inv.deleteIfEmpty(host.Namespace)
 	s := inv.namespace(host.Namespace)
 	known, ok := s.hosts[host.Name]
 	if !ok || known.Version != host.Version {
 		return
 	}
-	host.Obstacle, host.learnt = NotReady, known.learnt
+	host.Unavailability, host.recordedAt = NotReady, known.recordedAt
 	inv.replace(s, known, host)
 }
 
-// Drop removes a deleted host.
-func (inv *Inventory) Drop(host types.NamespacedName) {
+// Delete removes a deleted host.
+func (inv *Inventory) Delete(host types.NamespacedName) {
 	inv.mu.Lock()
 	defer inv.mu.Unlock()
-	defer inv.tidy(host.Namespace)
+	defer inv.deleteIfEmpty(host.Namespace)
 	s := inv.namespace(host.Namespace)
 	if known, ok := s.hosts[host.Name]; ok {
 		before := s.counts[known.Domain]
-		inv.wakeHolder(s, known.Consumer)
+		inv.enqueueHolder(s, known.Consumer)
 		s.remove(known)
 		inv.cancelReservation(s, host.Name)
-		inv.reconsider(s, known)
-		inv.wakeWaiting(s, known.Domain, before)
+		inv.retryWaitingForReuse(s, known)
+		inv.enqueueWaiting(s, known.Domain, before)
 	}
 }
 
@@ -125,8 +125,8 @@ func (inv *Inventory) namespace(namespace string) *namespace {
 	return s
 }
 
-// tidy deletes a namespace without hosts and waiting machines.
-func (inv *Inventory) tidy(namespace string) {
+// deleteIfEmpty deletes a namespace without hosts and waiting machines.
+func (inv *Inventory) deleteIfEmpty(namespace string) {
 	if s := inv.namespaces[namespace]; s != nil && len(s.hosts) == 0 && len(s.waiting) == 0 {
 		delete(inv.namespaces, namespace)
 	}
@@ -137,65 +137,65 @@ func (inv *Inventory) replace(s *namespace, known *Host, host Host) {
 	before := map[string]counts{host.Domain: s.counts[host.Domain]}
 	if known != nil {
 		before[known.Domain] = s.counts[known.Domain]
-		inv.wakeHolder(s, known.Consumer)
+		inv.enqueueHolder(s, known.Consumer)
 		s.remove(known)
 	}
 	s.add(host)
-	inv.settle(s, host)
-	if known != nil && !known.offersLike(host) {
-		inv.reconsider(s, known)
+	inv.updateReservations(s, host)
+	if known != nil && !known.isEquivalentTo(host) {
+		inv.retryWaitingForReuse(s, known)
 	}
-	inv.wakeHolder(s, host.Consumer)
+	inv.enqueueHolder(s, host.Consumer)
 	for domain := range before {
-		inv.wakeWaiting(s, domain, before[domain])
+		inv.enqueueWaiting(s, domain, before[domain])
 	}
 }
 
-// wakeHolder enqueues a machine that more than one host names, or named until now.
-func (inv *Inventory) wakeHolder(s *namespace, machine types.NamespacedName) {
+// enqueueHolder enqueues a machine that more than one host names, or named until now.
+func (inv *Inventory) enqueueHolder(s *namespace, machine types.NamespacedName) {
 	if len(s.held[machine.Name]) > 1 {
-		inv.wake(machine)
+		inv.enqueue(machine)
 	}
 }
 
-// offersLike reports whether the host is equivalent to another for all waiting machines.
-func (h *Host) offersLike(other Host) bool {
-	return h.Obstacle == other.Obstacle && h.Reuse == other.Reuse && h.KeptFor == other.KeptFor && h.Domain == other.Domain &&
+// isEquivalentTo reports whether the host is equivalent to another for all waiting machines.
+func (h *Host) isEquivalentTo(other Host) bool {
+	return h.Unavailability == other.Unavailability && h.Reuse == other.Reuse && h.KeptFor == other.KeptFor && h.Domain == other.Domain &&
 		maps.Equal(h.Labels, other.Labels)
 }
 
-// wakeWaiting enqueues waiting machines whose reason for waiting has changed: their domain has its first host or has lost its
+// enqueueWaiting enqueues waiting machines whose reason for waiting has changed: their domain has its first host or has lost its
 // last, or all its hosts have become broken or no longer are. A host that only changes from one use to another enqueues no
 // machine.
-func (inv *Inventory) wakeWaiting(s *namespace, domain string, before counts) {
+func (inv *Inventory) enqueueWaiting(s *namespace, domain string, before counts) {
 	if s.counts[domain].reason() == before.reason() {
 		return
 	}
 	for machine, w := range s.waiting {
-		if w.host == "" && w.wants.Domain == domain && !w.wants.Preferred {
-			inv.wake(machine)
+		if w.host == "" && w.requirements.Domain == domain && !w.requirements.Preferred {
+			inv.enqueue(machine)
 		}
 	}
 }
 
-// reconsider retries the machines that wait for a host kept for their owner, when such a host has become available or no longer
-// will.
-func (inv *Inventory) reconsider(s *namespace, was *Host) {
-	if was.Reuse == "" || was.Obstacle != NotReady {
+// retryWaitingForReuse retries the machines that wait for a host kept for their owner, when such a host has become available or
+// no longer will.
+func (inv *Inventory) retryWaitingForReuse(s *namespace, was *Host) {
+	if was.Reuse == "" || was.Unavailability != NotReady {
 		return
 	}
 	for _, w := range s.queue() {
-		if w.wants.Reuse != was.Reuse {
+		if w.requirements.Reuse != was.Reuse {
 			continue
 		}
 		if s.reserve(w) != "" {
-			inv.wake(w.wants.Machine)
+			inv.enqueue(w.requirements.Machine)
 		}
 	}
 }
 
-// settle updates reservations and waiting machines after a host has changed.
-func (inv *Inventory) settle(s *namespace, host Host) {
+// updateReservations updates reservations and waiting machines after a host has changed.
+func (inv *Inventory) updateReservations(s *namespace, host Host) {
 	if host.Consumer.Name != "" {
 		if w := s.waiting[host.Consumer]; w != nil && w.host == host.Name {
 			w.host = ""
@@ -204,7 +204,7 @@ func (inv *Inventory) settle(s *namespace, host Host) {
 		inv.forget(s, host.Consumer)
 	}
 	if machine, ok := s.reserved[host.Name]; ok {
-		if order, _ := Choose([]Host{host}, s.waiting[machine].wants); len(order) > 0 {
+		if order, _ := Choose([]Host{host}, s.waiting[machine].requirements); len(order) > 0 {
 			return
 		}
 		inv.cancelReservation(s, host.Name)
@@ -232,7 +232,7 @@ func (inv *Inventory) cancelReservation(s *namespace, name string) {
 	w := s.waiting[machine]
 	w.host = ""
 	if s.reserve(w) != "" {
-		inv.wake(machine)
+		inv.enqueue(machine)
 	}
 }
 
@@ -240,19 +240,19 @@ func (inv *Inventory) cancelReservation(s *namespace, name string) {
 // gets that one, and the host is offered to the next machine.
 func (inv *Inventory) offer(s *namespace, name string) {
 	host, ok := s.hosts[name]
-	if !ok || host.Obstacle != "" {
+	if !ok || host.Unavailability != "" {
 		return
 	}
 	if _, taken := s.reserved[name]; taken {
 		return
 	}
 	for _, w := range s.queue() {
-		if order, _ := Choose([]Host{*host}, w.wants); len(order) == 0 {
+		if order, _ := Choose([]Host{*host}, w.requirements); len(order) == 0 {
 			continue
 		}
 		chosen := s.reserve(w)
 		if chosen != "" {
-			inv.wake(w.wants.Machine)
+			inv.enqueue(w.requirements.Machine)
 		}
 		if chosen == name {
 			return

@@ -22,8 +22,8 @@ func machine(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "ns", Name: name}
 }
 
-func wants(name, domain string) hosts.Wants {
-	return hosts.Wants{Machine: machine(name), Domain: domain}
+func wants(name, domain string) hosts.Requirements {
+	return hosts.Requirements{Machine: machine(name), Domain: domain}
 }
 
 func version(v int) func(*hosts.Host) {
@@ -31,181 +31,181 @@ func version(v int) func(*hosts.Host) {
 }
 
 func takenBy(name string) func(*hosts.Host) {
-	return func(host *hosts.Host) { host.Obstacle, host.Consumer = hosts.InUse, machine(name) }
+	return func(host *hosts.Host) { host.Unavailability, host.Consumer = hosts.InUse, machine(name) }
 }
 
-// desk is an inventory with the machines that it has called wake for.
-type desk struct {
+// inventory is an inventory with the machines that it has enqueued.
+type inventory struct {
 	*WithT
 	*hosts.Inventory
-	woken []string
+	enqueued []string
 }
 
-func newDesk(t *testing.T, all ...hosts.Host) *desk {
+func newInventory(t *testing.T, all ...hosts.Host) *inventory {
 	t.Helper()
-	d := &desk{WithT: NewWithT(t)}
-	d.Inventory = hosts.NewInventory(func(key types.NamespacedName) { d.woken = append(d.woken, key.Name) })
+	d := &inventory{WithT: NewWithT(t)}
+	d.Inventory = hosts.NewInventory(func(key types.NamespacedName) { d.enqueued = append(d.enqueued, key.Name) })
 	for _, host := range all {
-		d.Put(host)
+		d.Upsert(host)
 	}
 	return d
 }
 
-// gets returns the host that a machine gets, or "".
-func (d *desk) gets(w hosts.Wants) string {
-	host, _, ok := d.Ask(w)
+// reserve returns the host that a machine gets, or "".
+func (d *inventory) reserve(w hosts.Requirements) string {
+	host, _, ok := d.Reserve(w)
 	d.Expect(ok).To(Equal(host.Name != ""))
 	return host.Name
 }
 
-func TestInventoryPromisesAHostToOneMachine(t *testing.T) {
+func TestInventoryReservesHostForOneMachine(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, in("a", "1"), in("a", "2"))
-	d.Expect(d.gets(wants("first", "a"))).To(Equal("1"))
-	d.Expect(d.gets(wants("second", "a"))).To(Equal("2"))
-	d.Expect(d.gets(wants("first", "a"))).To(Equal("1"), "it is the same when asked again")
-	_, why, ok := d.Ask(wants("third", "a"))
+	d := newInventory(t, in("a", "1"), in("a", "2"))
+	d.Expect(d.reserve(wants("first", "a"))).To(Equal("1"))
+	d.Expect(d.reserve(wants("second", "a"))).To(Equal("2"))
+	d.Expect(d.reserve(wants("first", "a"))).To(Equal("1"), "it is the same when asked again")
+	_, why, ok := d.Reserve(wants("third", "a"))
 	d.Expect(ok).To(BeFalse())
 	d.Expect(why.String()).To(Equal("failure domain a: 2 hosts, 2 about to be taken by another machine"))
 }
 
-func TestInventoryKnowsWhoHasAHost(t *testing.T) {
+func TestInventoryTracksConsumer(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, in("a", "1", takenBy("first")))
+	d := newInventory(t, in("a", "1", takenBy("first")))
 	d.Expect(d.HeldBy(machine("first"))).To(ConsistOf("1"))
-	d.Put(in("a", "1", version(2)))
+	d.Upsert(in("a", "1", version(2)))
 	d.Expect(d.HeldBy(machine("first"))).To(BeEmpty())
-	d.Put(in("a", "1", takenBy("first"), version(3)))
-	d.Drop(types.NamespacedName{Namespace: "ns", Name: "1"})
+	d.Upsert(in("a", "1", takenBy("first"), version(3)))
+	d.Delete(types.NamespacedName{Namespace: "ns", Name: "1"})
 	d.Expect(d.HeldBy(machine("first"))).To(BeEmpty())
 }
 
-func TestInventoryIgnoresTheCacheOfYesterday(t *testing.T) {
+func TestInventoryIgnoresOlderVersions(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, in("a", "1", version(9)))
-	d.Put(in("a", "1", takenBy("first"), version(11)))
-	d.Put(in("a", "1", version(10)))
-	d.Expect(d.gets(wants("second", "a"))).To(BeEmpty())
+	d := newInventory(t, in("a", "1", version(9)))
+	d.Upsert(in("a", "1", takenBy("first"), version(11)))
+	d.Upsert(in("a", "1", version(10)))
+	d.Expect(d.reserve(wants("second", "a"))).To(BeEmpty())
 	d.Expect(d.HeldBy(machine("first"))).To(ConsistOf("1"))
 }
 
-func TestInventoryBelievesTheCacheAfterEtcdWasRestored(t *testing.T) {
+func TestInventoryAcceptsOlderVersionAfterEtcdRestore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, in("a", "1", takenBy("first"), version(11)))
+		d := newInventory(t, in("a", "1", takenBy("first"), version(11)))
 		<-time.After(patch.Lag + time.Second)
-		d.Put(in("a", "1", version(10)))
+		d.Upsert(in("a", "1", version(10)))
 		d.Expect(d.HeldBy(machine("first"))).To(BeEmpty())
-		d.Expect(d.gets(wants("second", "a"))).To(Equal("1"))
+		d.Expect(d.reserve(wants("second", "a"))).To(Equal("1"))
 	})
 }
 
-func TestInventoryWakesOneMachineForOneHost(t *testing.T) {
+func TestInventoryEnqueuesOneMachinePerHost(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, in("a", "0", takenBy("x")))
+	d := newInventory(t, in("a", "0", takenBy("x")))
 	for i, name := range []string{"c", "b", "a"} {
 		w := wants(name, "a")
 		w.Since = time.Unix(int64(i), 0)
-		d.Expect(d.gets(w)).To(BeEmpty())
+		d.Expect(d.reserve(w)).To(BeEmpty())
 	}
-	d.Expect(d.gets(wants("elsewhere", "b"))).To(BeEmpty())
-	d.Put(in("a", "1"))
-	d.Expect(d.woken).To(Equal([]string{"c"}), "the one that came first, and no other")
-	d.Put(in("a", "1", version(2)))
-	d.Expect(d.woken).To(HaveLen(1), "what is reserved is not offered again")
-	d.Put(in("a", "2"))
-	d.Expect(d.woken).To(Equal([]string{"c", "b"}))
-	d.Expect(d.gets(wants("late", "a"))).To(BeEmpty(), "both are reserved")
-	d.Expect(d.gets(wants("c", "a"))).To(Equal("1"))
+	d.Expect(d.reserve(wants("elsewhere", "b"))).To(BeEmpty())
+	d.Upsert(in("a", "1"))
+	d.Expect(d.enqueued).To(Equal([]string{"c"}), "the one that came first, and no other")
+	d.Upsert(in("a", "1", version(2)))
+	d.Expect(d.enqueued).To(HaveLen(1), "what is reserved is not offered again")
+	d.Upsert(in("a", "2"))
+	d.Expect(d.enqueued).To(Equal([]string{"c", "b"}))
+	d.Expect(d.reserve(wants("late", "a"))).To(BeEmpty(), "both are reserved")
+	d.Expect(d.reserve(wants("c", "a"))).To(Equal("1"))
 }
 
-func TestInventoryOffersOnWhatIsNotTaken(t *testing.T) {
+func TestInventoryOffersUnclaimedHostToNext(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, in("a", "1"))
-	d.Expect(d.gets(wants("first", "a"))).To(Equal("1"))
-	d.Expect(d.gets(wants("second", "a"))).To(BeEmpty())
+	d := newInventory(t, in("a", "1"))
+	d.Expect(d.reserve(wants("first", "a"))).To(Equal("1"))
+	d.Expect(d.reserve(wants("second", "a"))).To(BeEmpty())
 	d.Forget(machine("first"))
-	d.Expect(d.woken).To(Equal([]string{"second"}))
-	d.Expect(d.gets(wants("second", "b"))).To(BeEmpty(), "it wants something else now")
-	d.Expect(d.gets(wants("third", "a"))).To(Equal("1"))
+	d.Expect(d.enqueued).To(Equal([]string{"second"}))
+	d.Expect(d.reserve(wants("second", "b"))).To(BeEmpty(), "it wants something else now")
+	d.Expect(d.reserve(wants("third", "a"))).To(Equal("1"))
 }
 
-func TestInventoryFindsAnotherForAMachineWhoseHostIsGone(t *testing.T) {
+func TestInventoryReplacesDeletedHost(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]func(*desk){
-		"taken by another": func(d *desk) { d.Put(in("a", "1", takenBy("other"), version(2))) },
-		"in error":         func(d *desk) { d.Put(in("a", "1", with(hosts.InError), version(2))) },
-		"in another domain": func(d *desk) {
-			d.Put(in("b", "1", version(2)))
+	for name, lose := range map[string]func(*inventory){
+		"taken by another": func(d *inventory) { d.Upsert(in("a", "1", takenBy("other"), version(2))) },
+		"in error":         func(d *inventory) { d.Upsert(in("a", "1", with(hosts.InError), version(2))) },
+		"in another domain": func(d *inventory) {
+			d.Upsert(in("b", "1", version(2)))
 		},
-		"deleted": func(d *desk) { d.Drop(types.NamespacedName{Namespace: "ns", Name: "1"}) },
-		"refused": func(d *desk) { d.Invalidate(in("a", "1")) },
+		"deleted": func(d *inventory) { d.Delete(types.NamespacedName{Namespace: "ns", Name: "1"}) },
+		"refused": func(d *inventory) { d.Invalidate(in("a", "1")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t, in("a", "1"), in("a", "2"))
-			d.Expect(d.gets(wants("first", "a"))).To(Equal("1"))
+			d := newInventory(t, in("a", "1"), in("a", "2"))
+			d.Expect(d.reserve(wants("first", "a"))).To(Equal("1"))
 			lose(d)
-			d.Expect(d.woken).To(Equal([]string{"first"}))
-			d.Expect(d.gets(wants("second", "a"))).To(BeEmpty())
-			d.Expect(d.gets(wants("first", "a"))).To(Equal("2"))
+			d.Expect(d.enqueued).To(Equal([]string{"first"}))
+			d.Expect(d.reserve(wants("second", "a"))).To(BeEmpty())
+			d.Expect(d.reserve(wants("first", "a"))).To(Equal("2"))
 		})
 	}
 }
 
-func TestInventoryDoubtsOnlyWhatIsAsItWas(t *testing.T) {
+func TestInventoryInvalidatesOnlySameVersion(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, in("a", "1", version(2)))
+	d := newInventory(t, in("a", "1", version(2)))
 	d.Invalidate(in("a", "1", version(1)))
-	d.Expect(d.gets(wants("first", "a"))).To(Equal("1"), "it has been seen again since")
+	d.Expect(d.reserve(wants("first", "a"))).To(Equal("1"), "it has been seen again since")
 	d.Invalidate(in("a", "1", version(2)))
-	d.Expect(d.gets(wants("first", "a"))).To(BeEmpty())
-	d.Put(in("a", "1", version(2)))
-	d.Expect(d.gets(wants("first", "a"))).To(Equal("1"))
+	d.Expect(d.reserve(wants("first", "a"))).To(BeEmpty())
+	d.Upsert(in("a", "1", version(2)))
+	d.Expect(d.reserve(wants("first", "a"))).To(Equal("1"))
 }
 
 func TestInventoryKeepsReusedHostsForTheirOwner(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, in("a", "1"), in("a", "2", kept("cp-x"), with(hosts.NotReady)))
-	ours := hosts.Wants{Machine: machine("ours"), Domain: "a", Reuse: "cp-x"}
-	d.Expect(d.gets(ours)).To(BeEmpty(), "it waits for the one that comes back")
-	d.Expect(d.gets(wants("other", "a"))).To(Equal("1"))
-	d.Put(in("a", "3"))
-	d.Expect(d.woken).To(BeEmpty())
-	d.Put(in("a", "2", kept("cp-x"), version(2)))
-	d.Expect(d.woken).To(Equal([]string{"ours"}))
-	d.Expect(d.gets(ours)).To(Equal("2"))
+	d := newInventory(t, in("a", "1"), in("a", "2", kept("cp-x"), with(hosts.NotReady)))
+	ours := hosts.Requirements{Machine: machine("ours"), Domain: "a", Reuse: "cp-x"}
+	d.Expect(d.reserve(ours)).To(BeEmpty(), "it waits for the one that comes back")
+	d.Expect(d.reserve(wants("other", "a"))).To(Equal("1"))
+	d.Upsert(in("a", "3"))
+	d.Expect(d.enqueued).To(BeEmpty())
+	d.Upsert(in("a", "2", kept("cp-x"), version(2)))
+	d.Expect(d.enqueued).To(Equal([]string{"ours"}))
+	d.Expect(d.reserve(ours)).To(Equal("2"))
 }
 
-func TestInventoryKnowsAllHostsThatNameAMachine(t *testing.T) {
+func TestInventoryListsAllHostsOfMachine(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, in("a", "1"), in("a", "2", takenBy("first")))
-	d.Expect(d.woken).To(BeEmpty())
-	d.Put(in("a", "1", takenBy("first"), version(2)))
-	d.Expect(d.woken).To(Equal([]string{"first"}), "it is to say so")
+	d := newInventory(t, in("a", "1"), in("a", "2", takenBy("first")))
+	d.Expect(d.enqueued).To(BeEmpty())
+	d.Upsert(in("a", "1", takenBy("first"), version(2)))
+	d.Expect(d.enqueued).To(Equal([]string{"first"}), "it must report the other host")
 	d.Expect(d.HeldBy(machine("first"))).To(Equal([]string{"1", "2"}))
-	d.Put(in("a", "2", version(2)))
+	d.Upsert(in("a", "2", version(2)))
 	d.Expect(d.HeldBy(machine("first"))).To(ConsistOf("1"))
-	d.Expect(d.woken).To(Equal([]string{"first", "first"}), "and to say it no longer")
+	d.Expect(d.enqueued).To(Equal([]string{"first", "first"}), "and must stop reporting it")
 }
 
-func TestEventsOfAKeptHostDoNotListAllHostsForEachMachineThatWaits(t *testing.T) {
+func TestEventsOfKeptHostAreCheap(t *testing.T) {
 	const machines, others = 300, 2000
-	d := newDesk(t, in("a", "kept", kept("cp-x"), with(hosts.NotReady)))
+	d := newInventory(t, in("a", "kept", kept("cp-x"), with(hosts.NotReady)))
 	for i := range others {
-		d.Put(in("a", fmt.Sprintf("host-%04d", i), takenBy(fmt.Sprintf("m-%04d", i))))
+		d.Upsert(in("a", fmt.Sprintf("host-%04d", i), takenBy(fmt.Sprintf("m-%04d", i))))
 	}
 	for i := range machines {
-		d.Expect(d.gets(hosts.Wants{Machine: machine(fmt.Sprintf("w-%03d", i)), Domain: "a", Reuse: "cp-x"})).To(BeEmpty())
+		d.Expect(d.reserve(hosts.Requirements{Machine: machine(fmt.Sprintf("w-%03d", i)), Domain: "a", Reuse: "cp-x"})).To(BeEmpty())
 	}
 	v := 1
 	allocations := testing.AllocsPerRun(10, func() {
 		v++
-		obstacle := hosts.NotReady
+		unavailability := hosts.NotReady
 		if v%2 == 0 {
-			obstacle = hosts.InError
+			unavailability = hosts.InError
 		}
-		d.Put(in("a", "kept", kept("cp-x"), with(obstacle), version(v)))
+		d.Upsert(in("a", "kept", kept("cp-x"), with(unavailability), version(v)))
 	})
 	d.Expect(allocations).To(BeNumerically("<", machines), "not even one for each machine")
 }
@@ -213,16 +213,16 @@ func TestEventsOfAKeptHostDoNotListAllHostsForEachMachineThatWaits(t *testing.T)
 // history is an inventory with the view of its callers: hosts as last put, reservations as last returned.
 type history struct {
 	inventory *hosts.Inventory
-	woken     []types.NamespacedName
+	enqueued     []types.NamespacedName
 	known     map[string]hosts.Host
 	reserved  map[types.NamespacedName]string
-	waiting   map[types.NamespacedName]hosts.Wants
+	waiting   map[types.NamespacedName]hosts.Requirements
 	clock     int
 }
 
 func newHistory() *history {
-	h := &history{known: map[string]hosts.Host{}, reserved: map[types.NamespacedName]string{}, waiting: map[types.NamespacedName]hosts.Wants{}}
-	h.inventory = hosts.NewInventory(func(key types.NamespacedName) { h.woken = append(h.woken, key) })
+	h := &history{known: map[string]hosts.Host{}, reserved: map[types.NamespacedName]string{}, waiting: map[types.NamespacedName]hosts.Requirements{}}
+	h.inventory = hosts.NewInventory(func(key types.NamespacedName) { h.enqueued = append(h.enqueued, key) })
 	return h
 }
 
@@ -230,7 +230,7 @@ func (h *history) put(host hosts.Host) {
 	h.clock++
 	host.Version = strconv.Itoa(h.clock)
 	h.known[host.Name] = host
-	h.inventory.Put(host)
+	h.inventory.Upsert(host)
 	delete(h.waiting, host.Consumer)
 	delete(h.reserved, host.Consumer)
 	for key, name := range h.reserved {
@@ -240,8 +240,8 @@ func (h *history) put(host hosts.Host) {
 	}
 }
 
-func (h *history) ask(t *rapid.T, w hosts.Wants) {
-	host, _, ok := h.inventory.Ask(w)
+func (h *history) ask(t *rapid.T, w hosts.Requirements) {
+	host, _, ok := h.inventory.Reserve(w)
 	h.waiting[w.Machine] = w
 	delete(h.reserved, w.Machine)
 	if !ok {
@@ -261,7 +261,7 @@ func (h *history) ask(t *rapid.T, w hosts.Wants) {
 // claim makes one of the machines claim its reserved host.
 func (h *history) claim(*rapid.T) {
 	for key, name := range h.reserved {
-		if host := h.known[name]; host.Obstacle == "" {
+		if host := h.known[name]; host.Unavailability == "" {
 			takenBy(key.Name)(&host)
 			host.Reuse = ""
 			h.put(host)
@@ -272,12 +272,12 @@ func (h *history) claim(*rapid.T) {
 
 func (h *history) change(t *rapid.T) {
 	h.put(in(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "domain"), fmt.Sprint(rapid.IntRange(1, 4).Draw(t, "host")),
-		with(rapid.SampledFrom([]hosts.Obstacle{"", "", hosts.InError, hosts.NotReady}).Draw(t, "obstacle")),
+		with(rapid.SampledFrom([]hosts.Unavailability{"", "", hosts.InError, hosts.NotReady}).Draw(t, "unavailability")),
 		kept(rapid.SampledFrom([]string{"", "", "", "cp-x"}).Draw(t, "reuse"))))
 }
 
 func (h *history) forget(t *rapid.T) {
-	key := anyWants().Draw(t, "who").Machine
+	key := anyRequirements().Draw(t, "machine").Machine
 	h.inventory.Forget(key)
 	delete(h.waiting, key)
 	delete(h.reserved, key)
@@ -285,9 +285,9 @@ func (h *history) forget(t *rapid.T) {
 
 // check makes machines that were enqueued ask again; asking must not help any other machine.
 func (h *history) check(t *rapid.T) {
-	for len(h.woken) > 0 {
-		key := h.woken[0]
-		h.woken = h.woken[1:]
+	for len(h.enqueued) > 0 {
+		key := h.enqueued[0]
+		h.enqueued = h.enqueued[1:]
 		if w, ok := h.waiting[key]; ok {
 			h.ask(t, w)
 		}
@@ -302,22 +302,22 @@ func TestInventoryProperties(t *testing.T) {
 		h := newHistory()
 		t.Repeat(map[string]func(*rapid.T){
 			"host": h.change, "claim": h.claim, "forget": h.forget, "": h.check,
-			"ask": func(t *rapid.T) { h.ask(t, anyWants().Draw(t, "wants")) },
+			"ask": func(t *rapid.T) { h.ask(t, anyRequirements().Draw(t, "wants")) },
 		})
 	})
 }
 
-func checkNothingLeft(t *rapid.T, known map[string]hosts.Host, reserved map[types.NamespacedName]string, waiting map[types.NamespacedName]hosts.Wants) {
+func checkNothingLeft(t *rapid.T, known map[string]hosts.Host, reserved map[types.NamespacedName]string, waiting map[types.NamespacedName]hosts.Requirements) {
 	taken := map[string]bool{}
 	for key, name := range reserved {
-		if known[name].Obstacle == "" && waiting[key].Machine == key {
+		if known[name].Unavailability == "" && waiting[key].Machine == key {
 			taken[name] = true
 		}
 	}
 	var left []hosts.Host
 	for _, host := range known {
-		if taken[host.Name] && host.Obstacle == "" {
-			host.Obstacle = hosts.Promised
+		if taken[host.Name] && host.Unavailability == "" {
+			host.Unavailability = hosts.Promised
 		}
 		left = append(left, host)
 	}
@@ -331,36 +331,36 @@ func checkNothingLeft(t *rapid.T, known map[string]hosts.Host, reserved map[type
 	}
 }
 
-func TestInventoryTellsMachinesThatWaitForAnotherReason(t *testing.T) {
+func TestInventoryEnqueuesWhenWaitReasonChanges(t *testing.T) {
 	t.Parallel()
-	broken := func(host *hosts.Host) { host.Obstacle = hosts.InError }
-	d := newDesk(t, in("a", "1", takenBy("x")))
-	d.gets(wants("in a", "a"))
-	d.gets(wants("in b", "b"))
-	d.gets(wants("anywhere", ""))
+	broken := func(host *hosts.Host) { host.Unavailability = hosts.InError }
+	d := newInventory(t, in("a", "1", takenBy("x")))
+	d.reserve(wants("in a", "a"))
+	d.reserve(wants("in b", "b"))
+	d.reserve(wants("anywhere", ""))
 	preferred := wants("rather in a", "a")
 	preferred.Preferred = true
-	d.gets(preferred)
-	woken := func() []string {
-		last := d.woken
-		d.woken = nil
+	d.reserve(preferred)
+	enqueued := func() []string {
+		last := d.enqueued
+		d.enqueued = nil
 		return last
 	}
 
-	d.Put(in("a", "2", takenBy("y")))
-	d.Put(in("a", "2", takenBy("z"), version(2)))
-	d.Put(in("a", "2", broken, version(3)))
-	d.Expect(woken()).To(BeEmpty(), "it waits for a host to be free, as before")
-	d.Put(in("a", "1", broken, version(2)))
-	d.Expect(woken()).To(Equal([]string{"in a"}), "now it waits for one to be repaired")
-	d.Put(in("a", "1", takenBy("x"), version(3)))
-	d.Expect(woken()).To(Equal([]string{"in a"}))
-	d.Drop(machine("1"))
-	d.Expect(woken()).To(Equal([]string{"in a"}), "only a broken one is left")
-	d.Drop(machine("2"))
-	d.Expect(woken()).To(Equal([]string{"in a"}), "no host is left")
-	d.Put(in("b", "3", takenBy("x")))
-	d.Expect(woken()).To(Equal([]string{"in b"}))
-	d.Put(in("a", "3", takenBy("x"), version(2)))
-	d.Expect(woken()).To(ConsistOf("in a", "in b"), "it was relabelled")
+	d.Upsert(in("a", "2", takenBy("y")))
+	d.Upsert(in("a", "2", takenBy("z"), version(2)))
+	d.Upsert(in("a", "2", broken, version(3)))
+	d.Expect(enqueued()).To(BeEmpty(), "it waits for a host to be free, as before")
+	d.Upsert(in("a", "1", broken, version(2)))
+	d.Expect(enqueued()).To(Equal([]string{"in a"}), "now it waits for one to be repaired")
+	d.Upsert(in("a", "1", takenBy("x"), version(3)))
+	d.Expect(enqueued()).To(Equal([]string{"in a"}))
+	d.Delete(machine("1"))
+	d.Expect(enqueued()).To(Equal([]string{"in a"}), "only a broken one is left")
+	d.Delete(machine("2"))
+	d.Expect(enqueued()).To(Equal([]string{"in a"}), "no host is left")
+	d.Upsert(in("b", "3", takenBy("x")))
+	d.Expect(enqueued()).To(Equal([]string{"in b"}))
+	d.Upsert(in("a", "3", takenBy("x"), version(2)))
+	d.Expect(enqueued()).To(ConsistOf("in a", "in b"), "it was relabelled")
 }

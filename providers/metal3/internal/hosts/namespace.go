@@ -14,7 +14,7 @@ import (
 // namespace holds the hosts and machines of one namespace: machines use only hosts of their own namespace.
 type namespace struct {
 	hosts map[string]*Host
-	// free holds the names of hosts without an obstacle, sorted, by domain.
+	// free holds the names of available hosts, sorted, by domain.
 	free map[string][]string
 	// held lists the hosts that name a Metal3Machine as their consumer, sorted, by its name. There is one, unless another actor
 	// has edited hosts.
@@ -31,7 +31,7 @@ type namespace struct {
 
 // waiter is a machine that has asked for a host.
 type waiter struct {
-	wants Wants
+	requirements Requirements
 	// host is the host reserved for the machine, or "".
 	host string
 }
@@ -47,10 +47,10 @@ func newNamespace() *namespace {
 func (s *namespace) add(host Host) {
 	host.Labels = maps.Clone(host.Labels) // the caller may modify the original object
 	s.hosts[host.Name] = &host
-	if host.Obstacle == "" {
+	if host.Unavailability == "" {
 		s.free[host.Domain] = with(s.free[host.Domain], host.Name)
 	}
-	s.counts[host.Domain] = s.counts[host.Domain].with(host.Obstacle, 1)
+	s.counts[host.Domain] = s.counts[host.Domain].with(host.Unavailability, 1)
 	if host.Consumer.Name != "" && host.Consumer.Namespace == host.Namespace {
 		s.held[host.Consumer.Name] = with(s.held[host.Consumer.Name], host.Name)
 	}
@@ -85,7 +85,7 @@ func (s *namespace) remove(host *Host) {
 	if s.free[host.Domain] = without(s.free[host.Domain], host.Name); len(s.free[host.Domain]) == 0 {
 		delete(s.free, host.Domain)
 	}
-	if s.counts[host.Domain] = s.counts[host.Domain].with(host.Obstacle, -1); s.counts[host.Domain] == (counts{}) {
+	if s.counts[host.Domain] = s.counts[host.Domain].with(host.Unavailability, -1); s.counts[host.Domain] == (counts{}) {
 		delete(s.counts, host.Domain)
 	}
 	if s.held[host.Consumer.Name] = without(s.held[host.Consumer.Name], host.Name); len(s.held[host.Consumer.Name]) == 0 {
@@ -102,41 +102,41 @@ func (s *namespace) reserve(w *waiter) string {
 		delete(s.reserved, w.host)
 		w.host = ""
 	}
-	if !s.holdsOut(w.wants) {
-		w.host = s.best(w.wants)
+	if !s.waitsForReuse(w.requirements) {
+		w.host = s.best(w.requirements)
 	}
 	if w.host != "" {
-		s.reserved[w.host] = w.wants.Machine
+		s.reserved[w.host] = w.requirements.Machine
 	}
 	return w.host
 }
 
-// holdsOut reports whether the machine waits for a host kept for its owner to become available again, as in Choose.
-func (s *namespace) holdsOut(wants Wants) bool {
+// waitsForReuse reports whether the machine waits for a host kept for its owner to become available again, as in Choose.
+func (s *namespace) waitsForReuse(requirements Requirements) bool {
 	awaited := false
-	for name := range s.kept[wants.Reuse] {
+	for name := range s.kept[requirements.Reuse] {
 		host := s.hosts[name]
 		_, taken := s.reserved[name]
-		switch obstacle := wants.obstacle(host); {
-		case !wants.mayBeIn(host), taken && obstacle == "":
-		case obstacle == "" && wants.reuses(host):
+		switch unavailability := requirements.unavailability(host); {
+		case !requirements.allowsDomainOf(host), taken && unavailability == "":
+		case unavailability == "" && requirements.reuses(host):
 			return false
 		default:
-			awaited = awaited || wants.awaits(host, obstacle)
+			awaited = awaited || requirements.awaits(host, unavailability)
 		}
 	}
 	return awaited
 }
 
 // best returns the host that Choose would return first, without visiting more hosts than needed.
-func (s *namespace) best(wants Wants) string {
+func (s *namespace) best(requirements Requirements) string {
 	var best *Host
-	if wants.Domain != "" {
-		best = s.bestIn(wants.Domain, wants)
+	if requirements.Domain != "" {
+		best = s.bestIn(requirements.Domain, requirements)
 	}
-	if best == nil && (wants.Domain == "" || wants.Preferred) {
+	if best == nil && (requirements.Domain == "" || requirements.Preferred) {
 		for domain := range s.free {
-			if host := s.bestIn(domain, wants); host != nil && (best == nil || wants.compare(*host, *best) < 0) {
+			if host := s.bestIn(domain, requirements); host != nil && (best == nil || requirements.compare(*host, *best) < 0) {
 				best = host
 			}
 		}
@@ -147,30 +147,30 @@ func (s *namespace) best(wants Wants) string {
 	return best.Name
 }
 
-func (s *namespace) bestIn(domain string, wants Wants) *Host {
+func (s *namespace) bestIn(domain string, requirements Requirements) *Host {
 	var best *Host
 	for _, name := range s.free[domain] {
 		host := s.hosts[name]
-		if _, taken := s.reserved[name]; taken || wants.obstacle(host) != "" {
+		if _, taken := s.reserved[name]; taken || requirements.unavailability(host) != "" {
 			continue
 		}
-		if best == nil || wants.compare(*host, *best) < 0 {
+		if best == nil || requirements.compare(*host, *best) < 0 {
 			best = host
 		}
-		if !wants.Random && wants.failed(best).IsZero() && len(s.kept[wants.Reuse]) == 0 {
+		if !requirements.Random && requirements.failed(best).IsZero() && len(s.kept[requirements.Reuse]) == 0 {
 			break // hosts are sorted by name
 		}
 	}
 	return best
 }
 
-// everything returns all hosts; those reserved for other machines have the obstacle Promised.
-func (s *namespace) everything() []Host {
+// all returns all hosts; those reserved for other machines are unavailable as Promised.
+func (s *namespace) all() []Host {
 	list := make([]Host, 0, len(s.hosts))
 	for name, known := range s.hosts {
 		host := *known
-		if _, taken := s.reserved[name]; taken && host.Obstacle == "" {
-			host.Obstacle = Promised
+		if _, taken := s.reserved[name]; taken && host.Unavailability == "" {
+			host.Unavailability = Promised
 		}
 		list = append(list, host)
 	}
@@ -186,7 +186,7 @@ func (s *namespace) queue() []*waiter {
 		}
 	}
 	slices.SortFunc(list, func(a, b *waiter) int {
-		return cmp.Or(a.wants.Since.Compare(b.wants.Since), cmp.Compare(a.wants.Machine.Name, b.wants.Machine.Name))
+		return cmp.Or(a.requirements.Since.Compare(b.requirements.Since), cmp.Compare(a.requirements.Machine.Name, b.requirements.Machine.Name))
 	})
 	return list
 }

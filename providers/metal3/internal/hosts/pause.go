@@ -55,9 +55,9 @@ func movable(host *bmov1alpha1.BareMetalHost) bool {
 		!annotated(host, clusterctlv1.BlockMoveAnnotation)
 }
 
-// Unheld reports whether clusterctl would move a host that is not prepared for it, because the annotation that blocks the move
-// has been removed.
-func Unheld(host *bmov1alpha1.BareMetalHost) bool {
+// MoveUnblocked reports whether clusterctl would move a host that is not prepared for it, because the annotation that blocks the
+// move has been removed.
+func MoveUnblocked(host *bmov1alpha1.BareMetalHost) bool {
 	return host.Spec.ConsumerRef != nil && !annotated(host, clusterctlv1.BlockMoveAnnotation) && !movable(host)
 }
 
@@ -83,7 +83,7 @@ func (h *Hosts) Resume(ctx context.Context, host *bmov1alpha1.BareMetalHost, clu
 		delete(host.Annotations, bmov1alpha1.StatusAnnotation)
 	}
 	metav1.SetMetaDataAnnotation(&host.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "true")
-	return h.mark(ctx, host, before)
+	return h.patchPersistently(ctx, host, before)
 }
 
 // labelSecret sets the cluster name label on the Secret of the host's BMC, or removes it if cluster is "". It does not read the

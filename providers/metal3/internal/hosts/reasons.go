@@ -14,8 +14,8 @@ type Reasons struct {
 	Domain string
 	// Total is the number of hosts in failure domains that the machine can use.
 	Total int
-	// Counts is the number of these hosts by obstacle.
-	Counts map[Obstacle]int
+	// Counts is the number of these hosts by unavailability.
+	Counts map[Unavailability]int
 	// Elsewhere is the number of hosts in other domains.
 	Elsewhere int
 	// Returning lists the hosts kept for the machine's owner that become available again.
@@ -24,35 +24,35 @@ type Reasons struct {
 	Refusal string
 }
 
-func newReasons(wants Wants) Reasons {
-	why := Reasons{Counts: map[Obstacle]int{}}
-	if !wants.Preferred {
-		why.Domain = wants.Domain
+func newReasons(requirements Requirements) Reasons {
+	why := Reasons{Counts: map[Unavailability]int{}}
+	if !requirements.Preferred {
+		why.Domain = requirements.Domain
 	}
 	return why
 }
 
-func (r *Reasons) count(obstacle Obstacle) {
+func (r *Reasons) count(unavailability Unavailability) {
 	r.Total++
-	if obstacle != "" {
-		r.Counts[obstacle]++
+	if unavailability != "" {
+		r.Counts[unavailability]++
 	}
 }
 
 // AllBroken reports whether hosts exist and none of them can run a machine until it is repaired.
 func (r Reasons) AllBroken() bool {
 	broken := 0
-	for obstacle, n := range r.Counts {
-		if obstacle.Broken() {
+	for unavailability, n := range r.Counts {
+		if unavailability.Broken() {
 			broken += n
 		}
 	}
 	return r.Total > 0 && broken == r.Total
 }
 
-// obstacles returns all obstacles in the order of messages.
-func obstacles() []Obstacle {
-	return []Obstacle{
+// unavailabilities returns all unavailabilities in the order of messages.
+func unavailabilities() []Unavailability {
+	return []Unavailability{
 		InUse, Promised, InError, NoPower, Unhealthy, Detached, Paused, Deleting, External, NotReady, InClosedDomain, KeptForReuse, NotSelected, Refused,
 	}
 }
@@ -70,9 +70,9 @@ func (r Reasons) String() string {
 	if r.Total == 1 {
 		parts[0] = "1 host"
 	}
-	for _, obstacle := range obstacles() {
-		if n := r.Counts[obstacle]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, obstacle))
+	for _, unavailability := range unavailabilities() {
+		if n := r.Counts[unavailability]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, unavailability))
 		}
 	}
 	return where + ": " + strings.Join(parts, ", ")

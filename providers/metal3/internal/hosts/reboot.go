@@ -18,14 +18,14 @@ import (
 // rebooted because it may hang.
 const hardReboot = `{"mode":"` + string(bmov1alpha1.RebootModeHard) + `"}`
 
-// KeepOff powers the host off until LetRun is called. Annotations of other actors that keep it off are not changed.
-func (h *Hosts) KeepOff(ctx context.Context, host *bmov1alpha1.BareMetalHost, remediation types.UID) error {
-	return h.annotate(ctx, host, rebootAnnotation(remediation), hardReboot, h.mark)
+// PowerOff powers the host off until PowerOn is called. Annotations of other actors that keep it off are not changed.
+func (h *Hosts) PowerOff(ctx context.Context, host *bmov1alpha1.BareMetalHost, remediation types.UID) error {
+	return h.annotate(ctx, host, rebootAnnotation(remediation), hardReboot, h.patchPersistently)
 }
 
-// LetRun reverts KeepOff.
-func (h *Hosts) LetRun(ctx context.Context, host *bmov1alpha1.BareMetalHost, remediation types.UID) error {
-	if !KeptOff(host, remediation) {
+// PowerOn reverts PowerOff.
+func (h *Hosts) PowerOn(ctx context.Context, host *bmov1alpha1.BareMetalHost, remediation types.UID) error {
+	if !PowerOffRequested(host, remediation) {
 		return nil
 	}
 	before := host.DeepCopy()
@@ -33,13 +33,13 @@ func (h *Hosts) LetRun(ctx context.Context, host *bmov1alpha1.BareMetalHost, rem
 	return h.patch(ctx, host, before)
 }
 
-// KeptOff reports whether the host is, or is about to be, powered off for the remediation.
-func KeptOff(host *bmov1alpha1.BareMetalHost, remediation types.UID) bool {
+// PowerOffRequested reports whether the host is, or is about to be, powered off for the remediation.
+func PowerOffRequested(host *bmov1alpha1.BareMetalHost, remediation types.UID) bool {
 	return annotated(host, rebootAnnotation(remediation))
 }
 
-// KeptOffBy lists the UIDs of the remediations that keep the host off.
-func KeptOffBy(host *bmov1alpha1.BareMetalHost) []string {
+// PowerOffRequesters lists the UIDs of the remediations that keep the host off.
+func PowerOffRequesters(host *bmov1alpha1.BareMetalHost) []string {
 	var uids []string
 	for key := range host.Annotations {
 		if uid, ok := strings.CutPrefix(key, infrav1.RemediationRebootAnnotationPrefix); ok {
@@ -57,11 +57,11 @@ func (h *Hosts) Restart(ctx context.Context, host *bmov1alpha1.BareMetalHost) er
 
 // MarkUnhealthy excludes the host from use until a user removes the annotation.
 func (h *Hosts) MarkUnhealthy(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
-	return h.annotate(ctx, host, infrav1.UnhealthyAnnotation, "", h.mark)
+	return h.annotate(ctx, host, infrav1.UnhealthyAnnotation, "", h.patchPersistently)
 }
 
 // annotate keeps an existing annotation, unless value is not empty and differs.
-func (h *Hosts) annotate(ctx context.Context, host *bmov1alpha1.BareMetalHost, key, value string, write writing) error {
+func (h *Hosts) annotate(ctx context.Context, host *bmov1alpha1.BareMetalHost, key, value string, write patchFunc) error {
 	if found, ok := host.Annotations[key]; ok && (value == "" || found == value) {
 		return nil
 	}
@@ -70,8 +70,8 @@ func (h *Hosts) annotate(ctx context.Context, host *bmov1alpha1.BareMetalHost, k
 	return write(ctx, host, before)
 }
 
-// writing is Hosts.patch or Hosts.mark.
-type writing func(ctx context.Context, host, before *bmov1alpha1.BareMetalHost) error
+// patchFunc is Hosts.patch or Hosts.patchPersistently.
+type patchFunc func(ctx context.Context, host, before *bmov1alpha1.BareMetalHost) error
 
 func rebootAnnotation(remediation types.UID) string {
 	return infrav1.RemediationRebootAnnotationPrefix + string(remediation)

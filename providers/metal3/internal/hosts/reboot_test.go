@@ -12,13 +12,13 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 )
 
-func TestKeptOff(t *testing.T) {
+func TestPowerOffRequested(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	host := bmh(annotated("reboot.metal3.io/metal3-remediation-1"), annotated("reboot.metal3.io/metal3-remediation-2"),
 		annotated("reboot.metal3.io/somebody"), annotated(bmov1alpha1.RebootAnnotationPrefix))
-	g.Expect(hosts.KeptOffBy(host)).To(ConsistOf("1", "2"))
-	g.Expect(hosts.KeptOff(host, "1")).To(BeTrue())
-	g.Expect(hosts.KeptOff(host, "3")).To(BeFalse())
-	g.Expect(hosts.KeptOffBy(bmh())).To(BeEmpty())
+	g.Expect(hosts.PowerOffRequesters(host)).To(ConsistOf("1", "2"))
+	g.Expect(hosts.PowerOffRequested(host, "1")).To(BeTrue())
+	g.Expect(hosts.PowerOffRequested(host, "3")).To(BeFalse())
+	g.Expect(hosts.PowerOffRequesters(bmh())).To(BeEmpty())
 }

@@ -34,19 +34,19 @@ type Refusal struct {
 // hosts. The zero value is empty.
 type refusals struct {
 	mu     sync.Mutex
-	byPair map[pair]Refusal
+	byPair map[machineAndHost]Refusal
 }
 
-type pair struct{ machine, host types.NamespacedName }
+type machineAndHost struct{ machine, host types.NamespacedName }
 
-func (r *refusals) note(who pair, version string, cause error, now time.Time) {
+func (r *refusals) record(key machineAndHost, version string, cause error, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.byPair, func(_ pair, known Refusal) bool { return !now.Before(known.until) })
+	maps.DeleteFunc(r.byPair, func(_ machineAndHost, refusal Refusal) bool { return !now.Before(refusal.until) })
 	if r.byPair == nil {
-		r.byPair = map[pair]Refusal{}
+		r.byPair = map[machineAndHost]Refusal{}
 	}
-	r.byPair[who] = Refusal{Version: version, Message: reconcile.RefusedMessage("BareMetalHost", who.host.Name, cause), until: now.Add(reconcile.RefusedPause)}
+	r.byPair[key] = Refusal{Version: version, Message: reconcile.RefusedMessage("BareMetalHost", key.host.Name, cause), until: now.Add(reconcile.RefusedPause)}
 }
 
 // of returns the hosts that the machine must not try now, by name.
@@ -54,45 +54,45 @@ func (r *refusals) of(machine types.NamespacedName, now time.Time) map[string]Re
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var found map[string]Refusal
-	for who, known := range r.byPair {
-		if who.machine != machine || !now.Before(known.until) {
+	for key, refusal := range r.byPair {
+		if key.machine != machine || !now.Before(refusal.until) {
 			continue
 		}
 		if found == nil {
 			found = map[string]Refusal{}
 		}
-		found[who.host.Name] = known
+		found[key.host.Name] = refusal
 	}
 	return found
 }
 
-// Ask calls Inventory.Ask with the current time and without the hosts that are set aside for the machine.
-func (h *Hosts) Ask(wants Wants) (Host, Reasons, bool) {
-	wants.Now = h.Clock.Now()
-	wants.Refused = h.refusals.of(wants.Machine, wants.Now)
-	return h.Inventory.Ask(wants)
+// Reserve calls Inventory.Reserve with the current time and without the hosts that are set aside for the machine.
+func (h *Hosts) Reserve(requirements Requirements) (Host, Reasons, bool) {
+	requirements.Now = h.Clock.Now()
+	requirements.Refused = h.refusals.of(requirements.Machine, requirements.Now)
+	return h.Inventory.Reserve(requirements)
 }
 
-// refused sets the host aside if cause is a rejection by the API server. Otherwise the machine must ask again.
-func (h *Hosts) refused(host Host, machine types.NamespacedName, cause error) error {
+// recordRefusal sets the host aside if cause is a rejection by the API server. Otherwise the machine must call Reserve again.
+func (h *Hosts) recordRefusal(host Host, machine types.NamespacedName, cause error) error {
 	if !reconcile.IsRefused(cause) {
 		h.Inventory.Forget(machine)
 		return cause
 	}
-	h.refusals.note(pair{machine, host.Key()}, host.Version, cause, h.Clock.Now())
+	h.refusals.record(machineAndHost{machine, host.Key()}, host.Version, cause, h.Clock.Now())
 	return fmt.Errorf("%w: %w", ErrRefused, cause)
 }
 
 // refuses reports whether the host is unchanged since its claim was rejected.
-func (w Wants) refuses(host *Host) bool {
-	known, ok := w.Refused[host.Name]
-	return ok && known.Version == host.Version
+func (r Requirements) refuses(host *Host) bool {
+	refusal, ok := r.Refused[host.Name]
+	return ok && refusal.Version == host.Version
 }
 
 // firstRefusal returns the message of the host that is first by name, so that the message is stable.
-func (w Wants) firstRefusal(names []string) string {
+func (r Requirements) firstRefusal(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return w.Refused[slices.Min(names)].Message
+	return r.Refused[slices.Min(names)].Message
 }

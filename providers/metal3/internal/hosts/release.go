@@ -23,16 +23,16 @@ import (
 // Deprovision removes the image from the host, and the Secrets that the machine has set. Metadata and network data of the host
 // itself are kept for the next machine. It reports whether the host was changed; a changed host must be observed again before it
 // can be vacant.
-func (h *Hosts) Deprovision(ctx context.Context, host *bmov1alpha1.BareMetalHost, brought *Brought) (changed bool, _ error) {
+func (h *Hosts) Deprovision(ctx context.Context, host *bmov1alpha1.BareMetalHost, secrets *MachineSecrets) (changed bool, _ error) {
 	before := host.DeepCopy()
 	spec := &host.Spec
-	if spec.Image != nil || spec.CustomDeploy != nil || brought.UserData.has(spec.UserData) {
+	if spec.Image != nil || spec.CustomDeploy != nil || secrets.UserData.has(spec.UserData) {
 		spec.UserData = nil // The image and the user data are always set together.
 	}
-	if brought.MetaData.has(spec.MetaData) {
+	if secrets.MetaData.has(spec.MetaData) {
 		spec.MetaData = nil
 	}
-	if brought.NetworkData.has(spec.NetworkData) {
+	if secrets.NetworkData.has(spec.NetworkData) {
 		spec.NetworkData = nil
 	}
 	spec.Image, spec.CustomDeploy = nil, nil
@@ -43,8 +43,8 @@ func (h *Hosts) Deprovision(ctx context.Context, host *bmov1alpha1.BareMetalHost
 	return true, h.patch(ctx, host, before)
 }
 
-// Brought holds the names of the Secrets that a machine has set, or may have set, on its host.
-type Brought struct {
+// MachineSecrets holds the names of the Secrets that a machine has set, or may have set, on its host.
+type MachineSecrets struct {
 	UserData, MetaData, NetworkData SecretNames
 }
 
@@ -78,8 +78,8 @@ func Vacant(host *bmov1alpha1.BareMetalHost) bool {
 	}
 }
 
-// Leave describes how a machine releases its host.
-type Leave struct {
+// ReleaseOptions describes how a machine releases its host.
+type ReleaseOptions struct {
 	// Machine is the name of the machine.
 	Machine string
 	// Reuse is the value of the node-reuse label if the host is kept for other machines of the same owner; "" otherwise.
@@ -89,26 +89,26 @@ type Leave struct {
 }
 
 // Release removes the machine from the host. A host that is kept for reuse gets the Cluster as its consumer.
-func (h *Hosts) Release(ctx context.Context, host *bmov1alpha1.BareMetalHost, leave Leave) error {
+func (h *Hosts) Release(ctx context.Context, host *bmov1alpha1.BareMetalHost, options ReleaseOptions) error {
 	// A machine that is already being deleted when this release takes over has not been adopted.
-	if err := h.unlabelSecret(ctx, host, leave.Machine); err != nil {
+	if err := h.unlabelSecret(ctx, host, options.Machine); err != nil {
 		return err
 	}
 	before := host.DeepCopy()
 	cluster := host.Labels[clusterv1.ClusterNameLabel]
 	host.Spec.ConsumerRef = nil
-	host.OwnerReferences = withoutOwner(host.OwnerReferences, leave.Machine)
+	host.OwnerReferences = withoutOwner(host.OwnerReferences, options.Machine)
 	delete(host.Labels, clusterv1.ClusterNameLabel)
 	delete(host.Annotations, clusterctlv1.BlockMoveAnnotation)
 	if pausedByUs(host) {
 		delete(host.Annotations, bmov1alpha1.PausedAnnotation)
 		delete(host.Annotations, bmov1alpha1.StatusAnnotation)
 	}
-	if leave.Failed {
+	if options.Failed {
 		metav1.SetMetaDataAnnotation(&host.ObjectMeta, infrav1.MachineFailedAnnotation, h.Clock.Now().UTC().Format(time.RFC3339))
 	}
-	if leave.Reuse != "" && cluster != "" {
-		metav1.SetMetaDataLabel(&host.ObjectMeta, infrav1.NodeReuseLabel, leave.Reuse)
+	if options.Reuse != "" && cluster != "" {
+		metav1.SetMetaDataLabel(&host.ObjectMeta, infrav1.NodeReuseLabel, options.Reuse)
 		host.Spec.ConsumerRef = &corev1.ObjectReference{
 			APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: host.Namespace, Name: cluster,
 		}

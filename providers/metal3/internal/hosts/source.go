@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Source feeds the Inventory from the informer and enqueues machines when the Inventory calls wake. Its controller starts once
+// Source feeds the Inventory from the informer and enqueues machines when the Inventory calls enqueue. Its controller starts once
 // the Inventory holds all hosts.
 type Source struct {
 	Inventory *Inventory
@@ -34,7 +34,7 @@ var _ source.SyncingSource = &Source{}
 // NewSource returns a source with an empty inventory.
 func NewSource(c cache.Cache) *Source {
 	s := &Source{cache: c}
-	s.Inventory = NewInventory(s.wake)
+	s.Inventory = NewInventory(s.enqueue)
 	return s
 }
 
@@ -48,9 +48,9 @@ func (s *Source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInt
 	defer s.mu.Unlock()
 	s.queue = queue
 	s.read, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    s.put,
-		UpdateFunc: func(_, now any) { s.put(now) },
-		DeleteFunc: s.drop,
+		AddFunc:    s.upsert,
+		UpdateFunc: func(_, now any) { s.upsert(now) },
+		DeleteFunc: s.delete,
 	})
 	if err != nil {
 		return fmt.Errorf("watching BareMetalHosts: %w", err)
@@ -69,22 +69,22 @@ func (s *Source) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-func (s *Source) put(o any) {
+func (s *Source) upsert(o any) {
 	if host, ok := o.(*bmov1alpha1.BareMetalHost); ok {
-		s.Inventory.Put(Observe(host))
+		s.Inventory.Upsert(Observe(host))
 	}
 }
 
-func (s *Source) drop(o any) {
+func (s *Source) delete(o any) {
 	if unknown, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 		o = unknown.Obj
 	}
 	if host, ok := o.(*bmov1alpha1.BareMetalHost); ok {
-		s.Inventory.Drop(types.NamespacedName{Namespace: host.Namespace, Name: host.Name})
+		s.Inventory.Delete(types.NamespacedName{Namespace: host.Namespace, Name: host.Name})
 	}
 }
 
-// wake is called by the Inventory only after Start, because machines ask only once the controller runs.
-func (s *Source) wake(machine types.NamespacedName) {
+// enqueue is called by the Inventory only after Start, because machines ask only once the controller runs.
+func (s *Source) enqueue(machine types.NamespacedName) {
 	s.queue.Add(reconcile.Request{NamespacedName: machine})
 }

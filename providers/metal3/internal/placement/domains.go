@@ -35,7 +35,7 @@ func Observations(cluster *infrav1.Metal3Cluster, all []hosts.Host) []distributi
 	byDomain := map[string]hosts.Reasons{}
 	for _, domain := range cluster.Spec.FailureDomains {
 		// Without a machine, hosts are excluded only for their own state.
-		_, byDomain[domain.Name] = hosts.Choose(in(all, domain.Name), hosts.Wants{Domain: domain.Name})
+		_, byDomain[domain.Name] = hosts.Choose(in(all, domain.Name), hosts.Requirements{Domain: domain.Name})
 	}
 	observations := make([]distribution.Observation, len(cluster.Spec.FailureDomains))
 	for i, domain := range cluster.Spec.FailureDomains {
@@ -119,10 +119,10 @@ func Undeclared(clusters []infrav1.Metal3Cluster, all []hosts.Host) string {
 	if len(unknown) == 0 {
 		return ""
 	}
-	var said []string
+	var found []string
 	for _, domain := range slices.Sorted(maps.Keys(unknown)) {
-		said = append(said, fmt.Sprintf("%s (%d)", domain, unknown[domain]))
+		found = append(found, fmt.Sprintf("%s (%d)", domain, unknown[domain]))
 	}
 	return fmt.Sprintf("BareMetalHosts have in their label %s what is no failure domain of any Metal3Cluster of the namespace: %s",
-		infrav1.FailureDomainLabel, strings.Join(said[:min(10, len(said))], ", "))
+		infrav1.FailureDomainLabel, strings.Join(found[:min(10, len(found))], ", "))
 }

@@ -30,8 +30,8 @@ func cluster(changes ...func(*infrav1.Metal3Cluster)) *infrav1.Metal3Cluster {
 	return c
 }
 
-func host(domain string, obstacle hosts.Obstacle) hosts.Host {
-	return hosts.Host{Namespace: "ns", Name: "host", Domain: domain, Obstacle: obstacle}
+func host(domain string, unavailability hosts.Unavailability) hosts.Host {
+	return hosts.Host{Namespace: "ns", Name: "host", Domain: domain, Unavailability: unavailability}
 }
 
 func TestObservations(t *testing.T) {
@@ -67,7 +67,7 @@ func TestObservations(t *testing.T) {
 	}
 }
 
-func TestObservationsLeaveTheSpecAlone(t *testing.T) {
+func TestObservationsDoNotChangeSpec(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := cluster()
@@ -124,7 +124,7 @@ func TestMayReceive(t *testing.T) {
 }
 
 // With a reason that WaitsFor misses, a machine does not count as waiting and does not enqueue the cluster.
-func TestEveryReasonForWhichAMachineHasNoPlaceIsAWait(t *testing.T) {
+func TestWaitsFor(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	waits, err := providertest.ReasonsNamed("machines.go", "WaitsFor")
@@ -142,26 +142,26 @@ func TestWaiting(t *testing.T) {
 	keptHost := host("a", hosts.NotReady)
 	keptHost.Reuse = "cp-x"
 	for name, tc := range map[string]struct {
-		hosts   []hosts.Host
-		wants   hosts.Wants
-		reason  string
-		message string
+		hosts        []hosts.Host
+		requirements hosts.Requirements
+		reason       string
+		message      string
 	}{
-		"no hosts in the domain": {[]hosts.Host{host("b", "")}, hosts.Wants{Domain: "a"}, infrav1.FailureDomainWithoutHostsReason, "has the label infrastructure.cluster.x-k8s.io/failure-domain=a"},
+		"no hosts in the domain": {[]hosts.Host{host("b", "")}, hosts.Requirements{Domain: "a"}, infrav1.FailureDomainWithoutHostsReason, "has the label infrastructure.cluster.x-k8s.io/failure-domain=a"},
 		"no hosts in a domain that is not listed": {
-			[]hosts.Host{host("b", "")}, hosts.Wants{Domain: "c"}, infrav1.FailureDomainNotFoundReason, "is not in spec.failureDomains of Metal3Cluster one, and no BareMetalHost"},
+			[]hosts.Host{host("b", "")}, hosts.Requirements{Domain: "c"}, infrav1.FailureDomainNotFoundReason, "is not in spec.failureDomains of Metal3Cluster one, and no BareMetalHost"},
 		"busy hosts in a domain that is not listed": {
-			[]hosts.Host{host("c", hosts.InUse)}, hosts.Wants{Domain: "c"}, infrav1.NoCapacityReason, "failure domain c: 1 host, 1 in use: waiting"},
-		"broken hosts":            {[]hosts.Host{host("a", hosts.InError)}, hosts.Wants{Domain: "a"}, infrav1.FailureDomainHostsUnhealthyReason, "failure domain a: 1 host, 1 in error: repair"},
-		"busy hosts":              {[]hosts.Host{host("a", hosts.InUse)}, hosts.Wants{Domain: "a"}, infrav1.NoCapacityReason, "failure domain a: 1 host, 1 in use: waiting"},
-		"no hosts anywhere":       {nil, hosts.Wants{}, infrav1.NoCapacityReason, "namespace: no hosts: waiting"},
-		"broken hosts everywhere": {[]hosts.Host{host("a", hosts.InError)}, hosts.Wants{}, infrav1.NoCapacityReason, "namespace: 1 host, 1 in error: waiting"},
-		"one that comes back":     {[]hosts.Host{keptHost, host("a", "")}, hosts.Wants{Domain: "a", Reuse: "cp-x"}, infrav1.NoCapacityReason, "waiting for BareMetalHost host, kept for reuse"},
+			[]hosts.Host{host("c", hosts.InUse)}, hosts.Requirements{Domain: "c"}, infrav1.NoCapacityReason, "failure domain c: 1 host, 1 in use: waiting"},
+		"broken hosts":            {[]hosts.Host{host("a", hosts.InError)}, hosts.Requirements{Domain: "a"}, infrav1.FailureDomainHostsUnhealthyReason, "failure domain a: 1 host, 1 in error: repair"},
+		"busy hosts":              {[]hosts.Host{host("a", hosts.InUse)}, hosts.Requirements{Domain: "a"}, infrav1.NoCapacityReason, "failure domain a: 1 host, 1 in use: waiting"},
+		"no hosts anywhere":       {nil, hosts.Requirements{}, infrav1.NoCapacityReason, "namespace: no hosts: waiting"},
+		"broken hosts everywhere": {[]hosts.Host{host("a", hosts.InError)}, hosts.Requirements{}, infrav1.NoCapacityReason, "namespace: 1 host, 1 in error: waiting"},
+		"one that comes back":     {[]hosts.Host{keptHost, host("a", "")}, hosts.Requirements{Domain: "a", Reuse: "cp-x"}, infrav1.NoCapacityReason, "waiting for BareMetalHost host, kept for reuse"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			_, why := hosts.Choose(tc.hosts, tc.wants)
+			_, why := hosts.Choose(tc.hosts, tc.requirements)
 			waiting := placement.Waiting(cluster(), why)
 			g.Expect(waiting.Reason).To(Equal(tc.reason))
 			g.Expect(waiting.Message).To(ContainSubstring(tc.message))

@@ -81,7 +81,7 @@ func (m Metal3) Unsuited(ctx context.Context, machine client.Object, domain stri
 	if err != nil {
 		return "", err
 	}
-	order, why := hosts.Choose(all, hosts.Wants{Domain: domain, Selector: selector})
+	order, why := hosts.Choose(all, hosts.Requirements{Domain: domain, Selector: selector})
 	if len(order) > 0 {
 		return "", nil
 	}
@@ -115,7 +115,7 @@ func (m Metal3) Capacity(ctx context.Context, machine client.Object) (map[string
 	if err != nil {
 		return nil, err
 	}
-	order, _ := hosts.Choose(all, hosts.Wants{Selector: selector})
+	order, _ := hosts.Choose(all, hosts.Requirements{Selector: selector})
 	room := map[string]int{}
 	for i := range order {
 		room[order[i].Domain]++

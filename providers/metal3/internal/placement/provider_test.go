@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 )
 
-func TestTheDomainsOfAClusterAreThoseThatItLists(t *testing.T) {
+func TestDomains(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
@@ -45,7 +45,7 @@ func TestTheDomainsOfAClusterAreThoseThatItLists(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 }
 
-func TestAMachineExistsFromTheMomentInWhichItMayHaveAHost(t *testing.T) {
+func TestPlaceExists(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	metal3 := placement.Metal3{}
@@ -57,7 +57,7 @@ func TestAMachineExistsFromTheMomentInWhichItMayHaveAHost(t *testing.T) {
 	g.Expect(metal3.Place(machine)).To(Equal(shared.Place{Domain: "a", Exists: true}))
 }
 
-func TestOnlyHostsThatTheHostSelectorSelectsAreRoomForAMachine(t *testing.T) {
+func TestCapacity(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()

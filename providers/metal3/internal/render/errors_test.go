@@ -121,7 +121,7 @@ func TestErrorsOfNetworks(t *testing.T) {
 	}.check(t)
 }
 
-func TestErrorsOfABareHost(t *testing.T) {
+func TestErrorsOfHostWithoutInspection(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := input()

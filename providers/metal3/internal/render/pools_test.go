@@ -39,7 +39,7 @@ func TestPools(t *testing.T) {
 	}
 }
 
-func TestPoolsOfOneName(t *testing.T) {
+func TestPoolsOfSameName(t *testing.T) {
 	t.Parallel()
 	_, err := render.Pools(template(t, []byte(`
 metaData: {ipAddressesFromPool: [{key: a, name: p}]}
@@ -50,7 +50,7 @@ networkData: {networks: {ipv4: [{id: a, link: b, fromPoolRef: {name: p, kind: In
 }
 
 // A gateway that is given as an address needs no pool.
-func TestPoolsOfAGatewayThatIsGiven(t *testing.T) {
+func TestPoolsOfStaticGateway(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	pools, err := render.Pools(template(t, []byte(
@@ -59,7 +59,7 @@ func TestPoolsOfAGatewayThatIsGiven(t *testing.T) {
 	g.Expect(pools).To(BeEmpty())
 }
 
-func TestPoolsThatCannotBeNamed(t *testing.T) {
+func TestUnnamedPools(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	_, err := render.Pools(template(t, []byte(

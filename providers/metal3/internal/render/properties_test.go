@@ -101,7 +101,7 @@ func TestNetworkDataIsStable(t *testing.T) {
 }
 
 // Pools lists every pool that rendering uses, so that nothing is missing once all claims have an address.
-func TestPoolsAreAllThatRenderingNeeds(t *testing.T) {
+func TestPoolsAreSufficientForRendering(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/setup"
 )
 
-func TestLabelsWithAWholePrefixAreCopied(t *testing.T) {
+func TestCopiedLabels(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		prefixes []string
@@ -33,7 +33,7 @@ func TestLabelsWithAWholePrefixAreCopied(t *testing.T) {
 	}
 }
 
-func TestOnlyLabelsWithAPrefixThatNobodyElseUsesAreTheHostsAlone(t *testing.T) {
+func TestExclusivePrefixes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	owned := setup.CopiedLabels(nil, []string{"example.com", "topology.kubernetes.io", "metal3.io", "cluster.x-k8s.io"}).Owned

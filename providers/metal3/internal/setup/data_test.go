@@ -16,9 +16,9 @@ import (
 )
 
 // dataTemplate creates a template whose metadata contains its name.
-func (w *world) dataTemplate(name string) {
-	w.t.Helper()
-	w.create(&infrav1.Metal3DataTemplate{ObjectMeta: w.meta(name), Spec: infrav1.Metal3DataTemplateSpec{
+func (f *fixture) dataTemplate(name string) {
+	f.t.Helper()
+	f.create(&infrav1.Metal3DataTemplate{ObjectMeta: f.meta(name), Spec: infrav1.Metal3DataTemplateSpec{
 		ClusterName: "one",
 		MetaData:    &infrav1.MetaData{Strings: []infrav1.MetaDataString{{Key: "template", Value: name}}},
 	}})
@@ -30,38 +30,38 @@ func usesData(template string) func(*clusterv1.Machine, *infrav1.Metal3Machine) 
 	}
 }
 
-func TestHostIsGivenItsDataBeforeItsImage(t *testing.T) {
+func TestDataPrecedesImage(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1", usesData("later"))
-	w.Expect(w.condition(machine, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineDataFailedReason)).
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1", usesData("later"))
+	f.Expect(f.waitForCondition(machine, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineDataFailedReason)).
 		To(ContainSubstring("later does not exist"))
-	host := w.host(rack1)
-	w.Expect(host.Spec.ConsumerRef).NotTo(BeNil())
-	w.Expect(host.Spec.Image).To(BeNil(), "it would boot without its data")
-	w.dataTemplate("later")
-	host = w.provisioned(machine)
-	w.Expect(host.Spec.MetaData).To(HaveValue(Equal(corev1.SecretReference{Namespace: w.name, Name: "cp-0-metadata"})))
-	w.Expect(machine.Status.RenderedData).To(HaveValue(Equal(infrav1.Metal3ObjectRef{Namespace: w.name, Name: "later-0"})))
-	secret := &corev1.Secret{ObjectMeta: w.meta("cp-0-metadata")}
-	w.get(secret)
-	w.Expect(string(secret.Data["metaData"])).To(And(ContainSubstring("template: later"), ContainSubstring("providerid: "+w.name+"/"+rack1+"/cp-0")))
-	w.remove(machine)
-	w.gone(&infrav1.Metal3Data{ObjectMeta: w.meta("later-0")})
+	host := f.host(rack1)
+	f.Expect(host.Spec.ConsumerRef).NotTo(BeNil())
+	f.Expect(host.Spec.Image).To(BeNil(), "it would boot without its data")
+	f.dataTemplate("later")
+	host = f.waitForProvisioned(machine)
+	f.Expect(host.Spec.MetaData).To(HaveValue(Equal(corev1.SecretReference{Namespace: f.name, Name: "cp-0-metadata"})))
+	f.Expect(machine.Status.RenderedData).To(HaveValue(Equal(infrav1.Metal3ObjectRef{Namespace: f.name, Name: "later-0"})))
+	secret := &corev1.Secret{ObjectMeta: f.meta("cp-0-metadata")}
+	f.get(secret)
+	f.Expect(string(secret.Data["metaData"])).To(And(ContainSubstring("template: later"), ContainSubstring("providerid: "+f.name+"/"+rack1+"/cp-0")))
+	f.deleteMachine(machine)
+	f.waitForDeletion(&infrav1.Metal3Data{ObjectMeta: f.meta("later-0")})
 }
 
-func TestDataTemplateFollowsTheDomainThatTheHostIsIn(t *testing.T) {
+func TestDataTemplateOfFailureDomain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(3, 1))
-	w.cluster("one", "rack-1", "rack-2", "rack-3")
+	f := newFixture(t, simulator.Racks(3, 1))
+	f.cluster("one", "rack-1", "rack-2", "rack-3")
 	for _, name := range []string{"everywhere", "only-rack-1", "only-rack-2"} {
-		w.dataTemplate(name)
+		f.dataTemplate(name)
 	}
 	of := func(domain string) infrav1.FailureDomainDataTemplate {
 		return infrav1.FailureDomainDataTemplate{FailureDomain: domain, DataTemplate: infrav1.Metal3ObjectRef{Name: "only-" + domain}}
 	}
-	w.create(&infrav1.Metal3MachineTemplate{ObjectMeta: w.meta("template"), Spec: infrav1.Metal3MachineTemplateSpec{
+	f.create(&infrav1.Metal3MachineTemplate{ObjectMeta: f.meta("template"), Spec: infrav1.Metal3MachineTemplateSpec{
 		FailureDomainDataTemplates: []infrav1.FailureDomainDataTemplate{of("rack-1"), of("rack-2")},
 		Template: infrav1.Metal3MachineTemplateResource{Spec: infrav1.Metal3MachineSpec{
 			Image: infrav1.Image{URL: "http://images.example.com/node.qcow2", Checksum: "0123"},
@@ -77,119 +77,119 @@ func TestDataTemplateFollowsTheDomainThatTheHostIsIn(t *testing.T) {
 	for _, tc := range []struct{ name, asked, data string }{
 		{"a", "rack-1", "only-rack-1-0"}, {"b", "rack-1", "only-rack-2-0"}, {"c", "rack-3", "everywhere-0"},
 	} {
-		machine := w.machine("one", tc.name, tc.asked, cloned)
-		w.provisioned(machine)
-		w.Expect(machine.Status.RenderedData.Name).To(Equal(tc.data), "machine %s asked for %s and is in %s", tc.name, tc.asked, machine.Status.FailureDomain)
+		machine := f.machine("one", tc.name, tc.asked, cloned)
+		f.waitForProvisioned(machine)
+		f.Expect(machine.Status.RenderedData.Name).To(Equal(tc.data), "machine %s asked for %s and is in %s", tc.name, tc.asked, machine.Status.FailureDomain)
 	}
 }
 
-func TestTroubleWithTheDataIsShownOnTheMachine(t *testing.T) {
+func TestMachineReportsDataError(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	w.create(&infrav1.Metal3DataTemplate{ObjectMeta: w.meta("broken"), Spec: infrav1.Metal3DataTemplateSpec{
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	f.create(&infrav1.Metal3DataTemplate{ObjectMeta: f.meta("broken"), Spec: infrav1.Metal3DataTemplateSpec{
 		ClusterName: "one",
 		MetaData:    &infrav1.MetaData{FromHostInterfaces: []infrav1.MetaDataHostInterface{{Key: "mac", Interface: "eth99"}}},
 	}})
-	machine := w.machine("one", "cp-0", "rack-1", usesData("broken"))
-	w.Expect(w.condition(machine, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineDataFailedReason)).To(ContainSubstring("eth99"))
-	w.remove(machine)
-	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
+	machine := f.machine("one", "cp-0", "rack-1", usesData("broken"))
+	f.Expect(f.waitForCondition(machine, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineDataFailedReason)).To(ContainSubstring("eth99"))
+	f.deleteMachine(machine)
+	f.Expect(f.host(rack1).Spec.ConsumerRef).To(BeNil())
 }
 
-func TestGivenSecretsNeedNoTemplate(t *testing.T) {
+func TestProvidedSecretsNeedNoTemplate(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	w.create(&corev1.Secret{ObjectMeta: w.meta("mine"), StringData: map[string]string{"metaData": "a: b", "networkData": "links: []"}})
-	machine := w.machine("one", "cp-0", "rack-1", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	f.create(&corev1.Secret{ObjectMeta: f.meta("mine"), StringData: map[string]string{"metaData": "a: b", "networkData": "links: []"}})
+	machine := f.machine("one", "cp-0", "rack-1", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
 		metal3.Spec.MetaData, metal3.Spec.NetworkData = &corev1.SecretReference{Name: "mine"}, &corev1.SecretReference{Name: "mine"}
 	})
-	host := w.provisioned(machine)
-	w.Expect(host.Spec.MetaData).To(HaveValue(Equal(corev1.SecretReference{Namespace: w.name, Name: "mine"})))
-	w.Expect(host.Spec.NetworkData).To(HaveValue(Equal(corev1.SecretReference{Namespace: w.name, Name: "mine"})))
-	w.Expect(machine.Status.RenderedData).To(BeNil())
+	host := f.waitForProvisioned(machine)
+	f.Expect(host.Spec.MetaData).To(HaveValue(Equal(corev1.SecretReference{Namespace: f.name, Name: "mine"})))
+	f.Expect(host.Spec.NetworkData).To(HaveValue(Equal(corev1.SecretReference{Namespace: f.name, Name: "mine"})))
+	f.Expect(machine.Status.RenderedData).To(BeNil())
 }
 
 // The operator reports no error while it waits for a Secret.
-func TestMachineNamesTheSecretThatItsHostLacksAndGoesOnWhenThatIsCreated(t *testing.T) {
+func TestMachineReportsMissingSecret(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
 		metal3.Spec.NetworkData = &corev1.SecretReference{Name: "mine"}
 	})
-	w.Eventually(func() string {
-		return w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
-	}).Should(ContainSubstring("Secret " + w.name + "/mine (spec.networkData) does not exist: create it, or delete the Machine"))
-	w.Expect(w.host(rack1).Status.ErrorMessage).To(BeEmpty())
-	w.create(&corev1.Secret{ObjectMeta: w.meta("mine"), StringData: map[string]string{"networkData": "links: []"}})
-	w.provisioned(machine)
+	f.Eventually(func() string {
+		return f.waitForCondition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
+	}).Should(ContainSubstring("Secret " + f.name + "/mine (spec.networkData) does not exist: create it, or delete the Machine"))
+	f.Expect(f.host(rack1).Status.ErrorMessage).To(BeEmpty())
+	f.create(&corev1.Secret{ObjectMeta: f.meta("mine"), StringData: map[string]string{"networkData": "links: []"}})
+	f.waitForProvisioned(machine)
 }
 
-func TestDataClaimHasItsFinalizersFromTheBeginning(t *testing.T) {
+func TestDataClaimIsCreatedWithFinalizers(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
-	w.hosts(simulator.Racks(1, 1))
+	f := newEmptyFixture(t)
+	f.hosts(simulator.Racks(1, 1))
 	m := &meter{calls: map[string]int{}}
-	w.config = m.config(apiServer)
-	w.start()
-	w.cluster("one", "rack-1")
-	w.dataTemplate("t")
-	machine := w.machine("one", "cp-0", "rack-1", usesData("t"))
-	w.provisioned(machine)
+	f.config = m.config(apiServer)
+	f.start()
+	f.cluster("one", "rack-1")
+	f.dataTemplate("t")
+	machine := f.machine("one", "cp-0", "rack-1", usesData("t"))
+	f.waitForProvisioned(machine)
 	cost := m.reset()
-	w.Expect(cost["POST metal3dataclaims"]).To(Equal(1), "%v", cost)
-	w.Expect(cost).NotTo(HaveKey("PATCH metal3dataclaims"), "%v", cost)
-	claim := &infrav1.Metal3DataClaim{ObjectMeta: w.meta("cp-0")}
-	w.get(claim)
-	w.Expect(claim.Finalizers).To(ConsistOf(infrav1.MachineFinalizer, infrav1.DataClaimFinalizer))
-	w.remove(machine)
-	w.gone(claim)
+	f.Expect(cost["POST metal3dataclaims"]).To(Equal(1), "%v", cost)
+	f.Expect(cost).NotTo(HaveKey("PATCH metal3dataclaims"), "%v", cost)
+	claim := &infrav1.Metal3DataClaim{ObjectMeta: f.meta("cp-0")}
+	f.get(claim)
+	f.Expect(claim.Finalizers).To(ConsistOf(infrav1.MachineFinalizer, infrav1.DataClaimFinalizer))
+	f.deleteMachine(machine)
+	f.waitForDeletion(claim)
 }
 
-func TestRefusalOfTheDataIsShownOnTheMachine(t *testing.T) {
+func TestMachineReportsRefusedData(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	w.dataTemplate("t")
-	w.user().Quota(w.name, corev1.ResourceSecrets, 1) // the bootstrap data
-	machine := w.machine("one", "cp-0", "rack-1", usesData("t"))
-	w.Expect(w.condition(machine, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3DataSecretRefusedReason)).To(And(
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	f.dataTemplate("t")
+	f.user().Quota(f.name, corev1.ResourceSecrets, 1) // the bootstrap data
+	machine := f.machine("one", "cp-0", "rack-1", usesData("t"))
+	f.Expect(f.waitForCondition(machine, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3DataSecretRefusedReason)).To(And(
 		ContainSubstring("Secret cp-0-metadata"), ContainSubstring("exceeded quota: tight"), ContainSubstring("raise the ResourceQuota")))
-	w.Expect(w.condition(machine, infrav1.Metal3MachineReadyCondition, infrav1.Metal3MachineNotReadyReason)).To(ContainSubstring("cp-0-metadata"))
-	w.remove(machine)
-	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
+	f.Expect(f.waitForCondition(machine, infrav1.Metal3MachineReadyCondition, infrav1.Metal3MachineNotReadyReason)).To(ContainSubstring("cp-0-metadata"))
+	f.deleteMachine(machine)
+	f.Expect(f.host(rack1).Spec.ConsumerRef).To(BeNil())
 }
 
-func TestRefusalOfTheClaimForDataIsShownOnTheMachine(t *testing.T) {
+func TestMachineReportsRefusedDataClaim(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	w.dataTemplate("t")
-	quota := w.user().Quota(w.name, "count/metal3dataclaims.infrastructure.cluster.x-k8s.io", 0)
-	machine := w.machine("one", "cp-0", "rack-1", usesData("t"))
-	w.Expect(w.condition(machine, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason)).To(And(
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	f.dataTemplate("t")
+	quota := f.user().Quota(f.name, "count/metal3dataclaims.infrastructure.cluster.x-k8s.io", 0)
+	machine := f.machine("one", "cp-0", "rack-1", usesData("t"))
+	f.Expect(f.waitForCondition(machine, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason)).To(And(
 		ContainSubstring("Metal3DataClaim cp-0"), ContainSubstring("exceeded quota: tight"), ContainSubstring("raise the ResourceQuota")))
-	w.Expect(w.client.Delete(t.Context(), quota)).To(Succeed())
-	update(w, machine, func(machine *infrav1.Metal3Machine) {
+	f.Expect(f.client.Delete(t.Context(), quota)).To(Succeed())
+	update(f, machine, func(machine *infrav1.Metal3Machine) {
 		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, "test/again", "1")
 	})
-	w.provisioned(machine)
+	f.waitForProvisioned(machine)
 }
 
-func TestRefusalOfTheDataItselfIsShownOnTheMachine(t *testing.T) {
+func TestMachineReportsRefusedSecret(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	w.dataTemplate("t")
-	quota := w.user().Quota(w.name, "count/metal3datas.infrastructure.cluster.x-k8s.io", 0)
-	machine := w.machine("one", "cp-0", "rack-1", usesData("t"))
-	w.Expect(w.condition(machine, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineDataFailedReason)).To(And(
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	f.dataTemplate("t")
+	quota := f.user().Quota(f.name, "count/metal3datas.infrastructure.cluster.x-k8s.io", 0)
+	machine := f.machine("one", "cp-0", "rack-1", usesData("t"))
+	f.Expect(f.waitForCondition(machine, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineDataFailedReason)).To(And(
 		ContainSubstring("Metal3Data t-0"), ContainSubstring("exceeded quota: tight"), ContainSubstring("raise the ResourceQuota")))
-	w.Expect(w.client.Delete(t.Context(), quota)).To(Succeed())
-	w.provisioned(machine)
-	claim := &infrav1.Metal3DataClaim{ObjectMeta: w.meta("cp-0")}
-	w.get(claim)
-	w.Expect(claim.Status.ErrorMessage).To(BeNil())
+	f.Expect(f.client.Delete(t.Context(), quota)).To(Succeed())
+	f.waitForProvisioned(machine)
+	claim := &infrav1.Metal3DataClaim{ObjectMeta: f.meta("cp-0")}
+	f.get(claim)
+	f.Expect(claim.Status.ErrorMessage).To(BeNil())
 }

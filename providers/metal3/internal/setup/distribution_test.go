@@ -19,11 +19,11 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-func TestWhatUsersGetWrongAboutFailureDomainsIsSaidAndMovesNothing(t *testing.T) {
+func TestMisconfiguredFailureDomainsAreReported(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(3, 2))
+	f := newFixture(t, simulator.Racks(3, 2))
 	played := testworld.World{
-		Client: w.client, Namespace: w.name, Provider: placement.Metal3{}, Domains: [3]string{"rack-1", "rack-2", "rack-3"},
+		Client: f.client, Namespace: f.name, Provider: placement.Metal3{}, Domains: [3]string{"rack-1", "rack-2", "rack-3"},
 		Group: infrav1.GroupVersion.Group, ClusterKind: "Metal3Cluster", MachineKind: "Metal3Machine",
 		Cluster: func(cluster seam.Cluster) {
 			metal3 := cluster.(*infrav1.Metal3Cluster)

@@ -19,25 +19,25 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// lose deletes a host without its operator.
-func (w *world) lose(name string) *bmov1alpha1.BareMetalHost {
-	w.t.Helper()
-	host := w.host(name)
-	update(w, host, func(host *bmov1alpha1.BareMetalHost) { host.Finalizers = nil })
-	w.Expect(client.IgnoreNotFound(w.client.Delete(w.t.Context(), host.DeepCopy()))).To(Succeed())
-	w.gone(host.DeepCopy())
+// deleteHost deletes a host without its operator.
+func (f *fixture) deleteHost(name string) *bmov1alpha1.BareMetalHost {
+	f.t.Helper()
+	host := f.host(name)
+	update(f, host, func(host *bmov1alpha1.BareMetalHost) { host.Finalizers = nil })
+	f.Expect(client.IgnoreNotFound(f.client.Delete(f.t.Context(), host.DeepCopy()))).To(Succeed())
+	f.waitForDeletion(host.DeepCopy())
 	return host
 }
 
-// consume makes a machine the consumer of a host, as a user does who edits or restores it.
-func (w *world) consume(name, machine string) {
-	w.t.Helper()
-	update(w, w.host(name), func(host *bmov1alpha1.BareMetalHost) {
-		host.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: w.name, Name: machine}
+// setConsumer makes a machine the consumer of a host, as a user does who edits or restores it.
+func (f *fixture) setConsumer(name, machine string) {
+	f.t.Helper()
+	update(f, f.host(name), func(host *bmov1alpha1.BareMetalHost) {
+		host.Spec.ConsumerRef = &corev1.ObjectReference{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: f.name, Name: machine}
 	})
 }
 
-func TestMachineThatMayRunOnAHostThatIsGoneGetsNoOther(t *testing.T) {
+func TestMachineOfDeletedHostGetsNoOther(t *testing.T) {
 	t.Parallel()
 	for name, reason := range map[string]string{
 		"while it was provisioned": infrav1.Metal3MachineHostProvisioningReason,
@@ -45,125 +45,125 @@ func TestMachineThatMayRunOnAHostThatIsGoneGetsNoOther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := emptyWorld(t)
-			w.joins = func(*corev1.Node) bool { return false }
-			w.hosts(simulator.Racks(1, 2))
+			f := newEmptyFixture(t)
+			f.joins = func(*corev1.Node) bool { return false }
+			f.hosts(simulator.Racks(1, 2))
 			if reason == infrav1.Metal3MachineHostProvisioningReason {
-				w.sim.Stick(bmov1alpha1.StateProvisioning, client.ObjectKey{Namespace: w.name, Name: rack1})
+				f.sim.Stick(bmov1alpha1.StateProvisioning, client.ObjectKey{Namespace: f.name, Name: rack1})
 			}
-			w.start()
-			w.cluster("one", "rack-1")
-			machine := w.machine("one", "cp-0", "rack-1")
-			w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, reason)
-			w.lose(rack1)
-			w.Expect(w.waits(machine, infrav1.Metal3MachineHostNotFoundReason)).To(ContainSubstring(rack1))
-			w.Expect(w.host(rack1Second).Spec.ConsumerRef).To(BeNil())
-			w.remove(machine)
+			f.start()
+			f.cluster("one", "rack-1")
+			machine := f.machine("one", "cp-0", "rack-1")
+			f.waitForCondition(machine, infrav1.Metal3MachineHostProvisionedCondition, reason)
+			f.deleteHost(rack1)
+			f.Expect(f.waitForReason(machine, infrav1.Metal3MachineHostNotFoundReason)).To(ContainSubstring(rack1))
+			f.Expect(f.host(rack1Second).Spec.ConsumerRef).To(BeNil())
+			f.deleteMachine(machine)
 		})
 	}
 }
 
-func TestHostPromisedToAMachineThatBecameAnotherManagersGoesToTheNext(t *testing.T) {
+func TestReservationOfFilteredMachineIsReleased(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
-	filter := w.name
-	w.hosts(simulator.Racks(1, 0))
-	w.manage(filter)
-	w.clusterWith("one", func(infra *infrav1.Metal3Cluster) { infra.Labels[clusterv1.WatchLabel] = filter }, "rack-1")
+	f := newEmptyFixture(t)
+	filter := f.name
+	f.hosts(simulator.Racks(1, 0))
+	f.manage(filter)
+	f.clusterWith("one", func(infra *infrav1.Metal3Cluster) { infra.Labels[clusterv1.WatchLabel] = filter }, "rack-1")
 	ours := func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
 		metal3.Labels[clusterv1.WatchLabel] = filter
 	}
-	first, second := w.machine("one", "a", "rack-1", ours), w.machine("one", "b", "rack-1", ours)
-	w.waits(first, infrav1.FailureDomainWithoutHostsReason)
-	w.waits(second, infrav1.FailureDomainWithoutHostsReason)
-	update(w, first, func(machine *infrav1.Metal3Machine) { machine.Labels[clusterv1.WatchLabel] = "another" })
-	w.hosts(simulator.Racks(1, 1))
-	w.waits(second, infrav1.Metal3MachineAssociateBareMetalHostSuccessReason)
+	first, second := f.machine("one", "a", "rack-1", ours), f.machine("one", "b", "rack-1", ours)
+	f.waitForReason(first, infrav1.FailureDomainWithoutHostsReason)
+	f.waitForReason(second, infrav1.FailureDomainWithoutHostsReason)
+	update(f, first, func(machine *infrav1.Metal3Machine) { machine.Labels[clusterv1.WatchLabel] = "another" })
+	f.hosts(simulator.Racks(1, 1))
+	f.waitForReason(second, infrav1.Metal3MachineAssociateBareMetalHostSuccessReason)
 }
 
-func TestHostPromisedToAMachineWhoseClusterIsGoneGoesToTheNext(t *testing.T) {
+func TestReservationIsReleasedWithCluster(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 0))
-	w.cluster("one", "rack-1")
-	w.cluster("two", "rack-1")
-	first, second := w.machine("one", "a", "rack-1"), w.machine("two", "b", "rack-1")
-	w.waits(first, infrav1.FailureDomainWithoutHostsReason)
-	w.waits(second, infrav1.FailureDomainWithoutHostsReason)
-	infra := &infrav1.Metal3Cluster{ObjectMeta: w.meta("one")}
-	w.Expect(w.client.Delete(t.Context(), infra)).To(Succeed())
-	w.Eventually(func() error {
-		if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(infra), infra); err != nil {
+	f := newFixture(t, simulator.Racks(1, 0))
+	f.cluster("one", "rack-1")
+	f.cluster("two", "rack-1")
+	first, second := f.machine("one", "a", "rack-1"), f.machine("two", "b", "rack-1")
+	f.waitForReason(first, infrav1.FailureDomainWithoutHostsReason)
+	f.waitForReason(second, infrav1.FailureDomainWithoutHostsReason)
+	infra := &infrav1.Metal3Cluster{ObjectMeta: f.meta("one")}
+	f.Expect(f.client.Delete(t.Context(), infra)).To(Succeed())
+	f.Eventually(func() error {
+		if err := f.client.Get(t.Context(), client.ObjectKeyFromObject(infra), infra); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 		infra.Finalizers = nil
-		return w.client.Update(t.Context(), infra)
+		return f.client.Update(t.Context(), infra)
 	}).Should(Succeed())
-	w.gone(infra)
-	w.hosts(simulator.Racks(1, 1))
-	w.provisioned(second)
+	f.waitForDeletion(infra)
+	f.hosts(simulator.Racks(1, 1))
+	f.waitForProvisioned(second)
 }
 
-func TestMachineKeepsToOneOfTwoHostsThatNameItAndSaysSo(t *testing.T) {
+func TestMachineReportsSecondHost(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
-	w.hosts(simulator.Racks(1, 2))
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.intends(machine, rack1Second)
-	w.consume(rack1Second, "cp-0")
-	w.start()
-	w.Expect(w.provisioned(machine).Name).To(Equal(rack1Second))
-	w.consume(rack1, "cp-0")
-	w.Expect(w.condition(machine, infrav1.Metal3MachineSeveralHostsCondition, infrav1.Metal3MachineSeveralHostsReason)).To(And(
+	f := newEmptyFixture(t)
+	f.hosts(simulator.Racks(1, 2))
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.setIntendedHost(machine, rack1Second)
+	f.setConsumer(rack1Second, "cp-0")
+	f.start()
+	f.Expect(f.waitForProvisioned(machine).Name).To(Equal(rack1Second))
+	f.setConsumer(rack1, "cp-0")
+	f.Expect(f.waitForCondition(machine, infrav1.Metal3MachineSeveralHostsCondition, infrav1.Metal3MachineSeveralHostsReason)).To(And(
 		ContainSubstring("has BareMetalHost "+rack1Second), ContainSubstring("but "+rack1)))
 	for _, name := range []string{rack1, rack1Second, rack1} { // either may trigger the event
-		update(w, w.host(name), func(host *bmov1alpha1.BareMetalHost) { host.Labels["event"] = host.ResourceVersion })
+		update(f, f.host(name), func(host *bmov1alpha1.BareMetalHost) { host.Labels["event"] = host.ResourceVersion })
 	}
-	w.Consistently(func() string { return hostOf(w.get(machine).(*infrav1.Metal3Machine)) }).WithTimeout(time.Second).Should(Equal(rack1Second))
-	w.Expect(w.host(rack1).Spec.Image).To(BeNil(), "nothing is written there")
-	w.Expect(conditions.IsTrue(machine, infrav1.Metal3MachineReadyCondition)).To(BeTrue())
+	f.Consistently(func() string { return hostOf(f.get(machine).(*infrav1.Metal3Machine)) }).WithTimeout(time.Second).Should(Equal(rack1Second))
+	f.Expect(f.host(rack1).Spec.Image).To(BeNil(), "nothing is written there")
+	f.Expect(conditions.IsTrue(machine, infrav1.Metal3MachineReadyCondition)).To(BeTrue())
 
-	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) { host.Spec.ConsumerRef = nil })
-	w.Eventually(func() bool {
-		w.get(machine)
+	update(f, f.host(rack1), func(host *bmov1alpha1.BareMetalHost) { host.Spec.ConsumerRef = nil })
+	f.Eventually(func() bool {
+		f.get(machine)
 		return conditions.Has(machine, infrav1.Metal3MachineSeveralHostsCondition)
 	}).Should(BeFalse())
 }
 
-func TestHostThatIsRestoredWithItsConsumerIsFoundByItsMachine(t *testing.T) {
+func TestRestoredHostIsFound(t *testing.T) {
 	t.Parallel()
-	w := stillWorld(t)
-	w.hosts(simulator.Racks(1, 1))
-	w.start()
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
-	host := w.lose(rack1)
-	update(w, machine, func(machine *infrav1.Metal3Machine) {
+	f := newStaticFixture(t)
+	f.hosts(simulator.Racks(1, 1))
+	f.start()
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.waitForCondition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
+	host := f.deleteHost(rack1)
+	update(f, machine, func(machine *infrav1.Metal3Machine) {
 		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, "test/again", "1")
 	})
-	w.waits(machine, infrav1.Metal3MachineHostNotFoundReason)
+	f.waitForReason(machine, infrav1.Metal3MachineHostNotFoundReason)
 	host.ResourceVersion, host.UID = "", ""
-	w.create(host)
-	w.waits(machine, infrav1.Metal3MachineAssociateBareMetalHostSuccessReason)
+	f.create(host)
+	f.waitForReason(machine, infrav1.Metal3MachineAssociateBareMetalHostSuccessReason)
 }
 
-func TestDeletionSaysThatNobodyDeprovisionsTheHost(t *testing.T) {
+func TestDeletionReportsUnmanagedHost(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{bmov1alpha1.PausedAnnotation, bmov1alpha1.DetachedAnnotation} {
 		t.Run(key, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, simulator.Racks(1, 1))
-			w.cluster("one", "rack-1")
-			machine := w.machine("one", "cp-0", "rack-1")
-			w.provisioned(machine)
-			update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) { metav1.SetMetaDataAnnotation(&host.ObjectMeta, key, "") })
-			w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-			w.Eventually(func() string {
-				return w.condition(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition, infrav1.Metal3MachineDeletingReason)
+			f := newFixture(t, simulator.Racks(1, 1))
+			f.cluster("one", "rack-1")
+			machine := f.machine("one", "cp-0", "rack-1")
+			f.waitForProvisioned(machine)
+			update(f, f.host(rack1), func(host *bmov1alpha1.BareMetalHost) { metav1.SetMetaDataAnnotation(&host.ObjectMeta, key, "") })
+			f.Expect(f.client.Delete(t.Context(), machine)).To(Succeed())
+			f.Eventually(func() string {
+				return f.waitForCondition(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition, infrav1.Metal3MachineDeletingReason)
 			}).Should(ContainSubstring("remove the annotation " + key))
-			update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) { delete(host.Annotations, key) })
-			w.gone(machine)
+			update(f, f.host(rack1), func(host *bmov1alpha1.BareMetalHost) { delete(host.Annotations, key) })
+			f.waitForDeletion(machine)
 		})
 	}
 }

@@ -35,7 +35,7 @@ func (p *unhealthyMachine) labels() map[string]string {
 
 func (p *unhealthyMachine) label(key, value string) {
 	p.t.Helper()
-	update(p.world, p.host(p.key.Name), func(host *bmov1alpha1.BareMetalHost) {
+	update(p.fixture, p.host(p.key.Name), func(host *bmov1alpha1.BareMetalHost) {
 		if host.Labels[key] = value; value == "" {
 			delete(host.Labels, key)
 		}
@@ -44,12 +44,12 @@ func (p *unhealthyMachine) label(key, value string) {
 
 func (p *unhealthyMachine) prefixes(value string) {
 	p.t.Helper()
-	update(p.world, &infrav1.Metal3Cluster{ObjectMeta: p.meta("one")}, func(infra *infrav1.Metal3Cluster) {
+	update(p.fixture, &infrav1.Metal3Cluster{ObjectMeta: p.meta("one")}, func(infra *infrav1.Metal3Cluster) {
 		infra.Annotations = map[string]string{"metal3.io/metal3-label-sync-prefixes": value}
 	})
 }
 
-func TestNodeHasTheLabelsOfItsHost(t *testing.T) {
+func TestNodeHasLabelsOfHost(t *testing.T) {
 	t.Parallel()
 	p := newUnhealthyMachine(t)
 	p.label(rackLabel, "a")
@@ -61,7 +61,7 @@ func TestNodeHasTheLabelsOfItsHost(t *testing.T) {
 
 	p.label(rackLabel, "c")
 	p.Eventually(p.labels).Should(HaveKeyWithValue(rackLabel, "c"))
-	update(p.world, p.node(), func(node *corev1.Node) { node.Labels[rackLabel] = "z" })
+	update(p.fixture, p.node(), func(node *corev1.Node) { node.Labels[rackLabel] = "z" })
 	p.Eventually(p.labels).Should(HaveKeyWithValue(rackLabel, "c"), "the host is right")
 	p.label(rackLabel, "")
 	p.Eventually(p.labels).ShouldNot(HaveKey(rackLabel))
@@ -85,7 +85,7 @@ func TestReservedPrefixIsRefused(t *testing.T) {
 	p.Eventually(p.labels).Should(HaveKeyWithValue(rackLabel, "a"))
 	p.Expect(p.labels()).NotTo(HaveKey("node-role.kubernetes.io/control-plane"))
 	infra := &infrav1.Metal3Cluster{ObjectMeta: p.meta("one")}
-	p.Expect(p.condition(infra, infrav1.Metal3ClusterLabelPrefixesRefusedCondition, infrav1.LabelPrefixRefusedReason)).
+	p.Expect(p.waitForCondition(infra, infrav1.Metal3ClusterLabelPrefixesRefusedCondition, infrav1.LabelPrefixRefusedReason)).
 		To(ContainSubstring("node-role.kubernetes.io (is reserved to Kubernetes)"))
 	p.Eventually(func(g Gomega) {
 		events := &eventsv1.EventList{}
@@ -99,7 +99,7 @@ func TestReservedPrefixIsRefused(t *testing.T) {
 		ShouldNot(ContainElement(HaveField("Type", infrav1.Metal3ClusterLabelPrefixesRefusedCondition)), "nobody asks for it any more")
 }
 
-func TestLabelThatNodesMustNotGetIsShownAsLongAsTheHostHasIt(t *testing.T) {
+func TestRefusedLabelIsReported(t *testing.T) {
 	t.Parallel()
 	const role = "node-role.kubernetes.io/control-plane"
 	p := newUnhealthyMachine(t)
@@ -110,7 +110,7 @@ func TestLabelThatNodesMustNotGetIsShownAsLongAsTheHostHasIt(t *testing.T) {
 	p.prefixes("node-role.kubernetes.io")
 	p.Consistently(shown).WithTimeout(500*time.Millisecond).Should(BeFalse(), "the host has no such label")
 	p.label(role, "x")
-	p.Expect(p.condition(p.machine, infrav1.Metal3MachineHostLabelsRefusedCondition, infrav1.LabelPrefixRefusedReason)).
+	p.Expect(p.waitForCondition(p.machine, infrav1.Metal3MachineHostLabelsRefusedCondition, infrav1.LabelPrefixRefusedReason)).
 		To(And(ContainSubstring("BareMetalHost "+p.key.Name), ContainSubstring(role), ContainSubstring("metal3.io/metal3-label-sync-prefixes")))
 	p.Expect(conditions.IsTrue(p.machine, infrav1.Metal3MachineReadyCondition)).To(BeTrue(), "the machine does its work")
 	p.label(role, "")
@@ -121,12 +121,12 @@ func TestLabelThatNodesMustNotGetIsShownAsLongAsTheHostHasIt(t *testing.T) {
 	p.Eventually(shown).Should(BeFalse(), "nobody asks for it any more")
 }
 
-func TestZoneOfTheNodeFollowsTheFailureDomain(t *testing.T) {
+func TestNodeZone(t *testing.T) {
 	t.Parallel()
 	p := newUnhealthyMachine(t)
 	p.Eventually(p.labels).Should(HaveKeyWithValue(zoneLabel, "rack-1"))
 	p.Expect(p.labels()).NotTo(HaveKey(regionLabel))
-	update(p.world, &infrav1.Metal3Cluster{ObjectMeta: p.meta("one")}, func(infra *infrav1.Metal3Cluster) {
+	update(p.fixture, &infrav1.Metal3Cluster{ObjectMeta: p.meta("one")}, func(infra *infrav1.Metal3Cluster) {
 		infra.Spec.FailureDomains[0].Attributes = map[string]string{"region": "north"}
 	})
 	p.Eventually(p.labels).Should(HaveKeyWithValue(regionLabel, "north"))
@@ -134,29 +134,29 @@ func TestZoneOfTheNodeFollowsTheFailureDomain(t *testing.T) {
 	p.Eventually(p.labels).Should(HaveKeyWithValue(zoneLabel, "rack-2"), "the host was in another rack all the time")
 	p.Expect(p.labels()).NotTo(HaveKey(regionLabel))
 
-	update(p.world, p.node(), func(node *corev1.Node) { node.Labels[zoneLabel] = "cloud" })
+	update(p.fixture, p.node(), func(node *corev1.Node) { node.Labels[zoneLabel] = "cloud" })
 	p.label(infrav1.FailureDomainLabel, "rack-1")
 	p.Eventually(p.labels).Should(HaveKeyWithValue(regionLabel, "north"))
 	p.Expect(p.labels()).To(HaveKeyWithValue(zoneLabel, "cloud"), "it is somebody else's now")
 }
 
-func TestZoneOfSomebodyElseStays(t *testing.T) {
+func TestForeignZoneIsKept(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
-	w.hosts(simulator.Racks(1, 1))
-	node := &corev1.Node{ObjectMeta: w.meta("")}
-	node.Namespace, node.Name = "", w.name+"-cp-0"
-	node.Labels = map[string]string{infrav1.NodeUUIDLabel: string(w.host(rack1).UID), zoneLabel: "cloud"}
-	w.create(node)
-	w.start()
-	p := w.unhealthyMachine()
+	f := newEmptyFixture(t)
+	f.hosts(simulator.Racks(1, 1))
+	node := &corev1.Node{ObjectMeta: f.meta("")}
+	node.Namespace, node.Name = "", f.name+"-cp-0"
+	node.Labels = map[string]string{infrav1.NodeUUIDLabel: string(f.host(rack1).UID), zoneLabel: "cloud"}
+	f.create(node)
+	f.start()
+	p := f.unhealthyMachine()
 	p.label(rackLabel, "a")
 	p.prefixes("example.com")
 	p.Eventually(p.labels).Should(HaveKeyWithValue(rackLabel, "a"))
 	p.Expect(p.labels()).To(HaveKeyWithValue(zoneLabel, "cloud"))
 }
 
-func TestLabelsThatChangedWhileNobodyLooked(t *testing.T) {
+func TestLabelsChangedWhileStopped(t *testing.T) {
 	t.Parallel()
 	for name, quiet := range map[string]func(*unhealthyMachine) (resume func()){
 		"no manager": func(p *unhealthyMachine) func() {
@@ -165,9 +165,9 @@ func TestLabelsThatChangedWhileNobodyLooked(t *testing.T) {
 		},
 		"paused": func(p *unhealthyMachine) func() {
 			cluster := &clusterv1.Cluster{ObjectMeta: p.meta("one")}
-			update(p.world, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
-			p.condition(p.machine, clusterv1.PausedCondition, clusterv1.PausedReason)
-			return func() { update(p.world, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = nil }) }
+			update(p.fixture, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
+			p.waitForCondition(p.machine, clusterv1.PausedCondition, clusterv1.PausedReason)
+			return func() { update(p.fixture, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = nil }) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,21 +24,21 @@ const (
 	rack1     = "rack-1-host-001"
 )
 
-func TestReleasedHostIsAsItWas(t *testing.T) {
+func TestReleaseRestoresHost(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	before := w.host(rack1)
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.provisioned(machine)
-	w.remove(machine)
-	after := w.host(rack1)
-	w.Expect(after.Labels).To(Equal(before.Labels))
-	w.Expect(after.Annotations).To(Equal(before.Annotations))
-	w.Expect(after.OwnerReferences).To(BeEmpty())
-	w.Expect(after.Status.Provisioning.State).To(Equal(bmov1alpha1.StateAvailable), "it was given up when it was clean, not before")
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	before := f.host(rack1)
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.waitForProvisioned(machine)
+	f.deleteMachine(machine)
+	after := f.host(rack1)
+	f.Expect(after.Labels).To(Equal(before.Labels))
+	f.Expect(after.Annotations).To(Equal(before.Annotations))
+	f.Expect(after.OwnerReferences).To(BeEmpty())
+	f.Expect(after.Status.Provisioning.State).To(Equal(bmov1alpha1.StateAvailable), "it was given up when it was clean, not before")
 	before.Spec.Online = false
-	w.Expect(after.Spec).To(Equal(before.Spec), "all but the power")
+	f.Expect(after.Spec).To(Equal(before.Spec), "all but the power")
 }
 
 // ownData returns a layout whose hosts have their own metadata and network data, like hosts without DHCP.
@@ -51,108 +51,108 @@ func ownData() simulator.Layout {
 	return layout
 }
 
-func (w *world) ownSecrets() {
-	w.t.Helper()
-	w.create(
-		&corev1.Secret{ObjectMeta: w.meta("own-network"), StringData: map[string]string{"networkData": "links: []"}},
-		&corev1.Secret{ObjectMeta: w.meta("own-meta"), StringData: map[string]string{"metaData": "rack: one"}},
+func (f *fixture) ownSecrets() {
+	f.t.Helper()
+	f.create(
+		&corev1.Secret{ObjectMeta: f.meta("own-network"), StringData: map[string]string{"networkData": "links: []"}},
+		&corev1.Secret{ObjectMeta: f.meta("own-meta"), StringData: map[string]string{"metaData": "rack: one"}},
 	)
 }
 
-func TestNetworkDataAndMetadataOfTheHostsOwnOutliveItsMachine(t *testing.T) {
+func TestDataOfHostIsKept(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
-	w.ownSecrets()
-	w.hosts(ownData())
-	w.start()
-	w.cluster("one", "rack-1")
-	before := w.host(rack1).Spec
+	f := newEmptyFixture(t)
+	f.ownSecrets()
+	f.hosts(ownData())
+	f.start()
+	f.cluster("one", "rack-1")
+	before := f.host(rack1).Spec
 	for _, name := range []string{"cp-0", "cp-1"} {
-		machine := w.machine("one", name, "rack-1")
-		host := w.provisioned(machine)
-		w.Expect(host.Spec.NetworkData).To(Equal(before.NetworkData))
-		w.Expect(host.Spec.UserData).NotTo(BeNil())
-		w.remove(machine)
-		after := w.host(rack1).Spec
-		w.Expect(after.NetworkData).To(Equal(before.NetworkData), "the next machine needs it")
-		w.Expect(after.MetaData).To(Equal(before.MetaData))
-		w.Expect(after.UserData).To(BeNil(), "that was the machine's")
+		machine := f.machine("one", name, "rack-1")
+		host := f.waitForProvisioned(machine)
+		f.Expect(host.Spec.NetworkData).To(Equal(before.NetworkData))
+		f.Expect(host.Spec.UserData).NotTo(BeNil())
+		f.deleteMachine(machine)
+		after := f.host(rack1).Spec
+		f.Expect(after.NetworkData).To(Equal(before.NetworkData), "the next machine needs it")
+		f.Expect(after.MetaData).To(Equal(before.MetaData))
+		f.Expect(after.UserData).To(BeNil(), "that was the machine's")
 	}
 }
 
-func TestDataThatTheMachineBroughtGoesWithItAlsoWhenItsStatusIsLost(t *testing.T) {
+func TestDataOfMachineIsRemovedWithoutStatus(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	w.dataTemplate("data")
-	machine := w.machine("one", "cp-0", "rack-1", usesData("data"))
-	host := w.provisioned(machine)
-	w.Expect(host.Spec.MetaData).NotTo(BeNil())
-	w.stop()
-	updateStatus(w, machine, func(machine *infrav1.Metal3Machine) { machine.Status = infrav1.Metal3MachineStatus{} })
-	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	w.start()
-	w.gone(machine)
-	after := w.host(rack1).Spec
-	w.Expect([]any{after.Image, after.UserData, after.MetaData, after.NetworkData}).To(HaveEach(BeNil()))
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	f.dataTemplate("data")
+	machine := f.machine("one", "cp-0", "rack-1", usesData("data"))
+	host := f.waitForProvisioned(machine)
+	f.Expect(host.Spec.MetaData).NotTo(BeNil())
+	f.stop()
+	updateStatus(f, machine, func(machine *infrav1.Metal3Machine) { machine.Status = infrav1.Metal3MachineStatus{} })
+	f.Expect(f.client.Delete(t.Context(), machine)).To(Succeed())
+	f.start()
+	f.waitForDeletion(machine)
+	after := f.host(rack1).Spec
+	f.Expect([]any{after.Image, after.UserData, after.MetaData, after.NetworkData}).To(HaveEach(BeNil()))
 }
 
 func TestHostThatMustNotBePoweredOff(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
+	f := newEmptyFixture(t)
 	layout := simulator.Racks(1, 1)
 	layout.Change = func(host *bmov1alpha1.BareMetalHost) { host.Spec.DisablePowerOff = true }
-	w.hosts(layout)
-	w.start()
-	w.cluster("one")
-	machine := w.machine("one", "cp-0", "")
-	w.provisioned(machine)
-	w.remove(machine)
-	w.Expect(w.host(rack1).Spec.Online).To(BeTrue())
+	f.hosts(layout)
+	f.start()
+	f.cluster("one")
+	machine := f.machine("one", "cp-0", "")
+	f.waitForProvisioned(machine)
+	f.deleteMachine(machine)
+	f.Expect(f.host(rack1).Spec.Online).To(BeTrue())
 }
 
 func TestDeleteIsAlwaysPossible(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(*world, *infrav1.Metal3Cluster, *infrav1.Metal3Machine){
-		"host gone": func(w *world, _ *infrav1.Metal3Cluster, machine *infrav1.Metal3Machine) {
-			host := w.host(rack1)
-			w.Expect(w.client.Delete(w.t.Context(), host)).To(Succeed())
-			w.gone(host)
-			w.waits(machine, infrav1.Metal3MachineHostNotFoundReason)
+	for name, spoil := range map[string]func(*fixture, *infrav1.Metal3Cluster, *infrav1.Metal3Machine){
+		"host gone": func(f *fixture, _ *infrav1.Metal3Cluster, machine *infrav1.Metal3Machine) {
+			host := f.host(rack1)
+			f.Expect(f.client.Delete(f.t.Context(), host)).To(Succeed())
+			f.waitForDeletion(host)
+			f.waitForReason(machine, infrav1.Metal3MachineHostNotFoundReason)
 		},
-		"host taken over": func(w *world, _ *infrav1.Metal3Cluster, machine *infrav1.Metal3Machine) {
-			update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) { host.Spec.ConsumerRef.Name = "other" })
-			w.waits(machine, infrav1.Metal3MachineHostNotFoundReason)
+		"host taken over": func(f *fixture, _ *infrav1.Metal3Cluster, machine *infrav1.Metal3Machine) {
+			update(f, f.host(rack1), func(host *bmov1alpha1.BareMetalHost) { host.Spec.ConsumerRef.Name = "other" })
+			f.waitForReason(machine, infrav1.Metal3MachineHostNotFoundReason)
 		},
-		"bootstrap data and kubeconfig gone": func(w *world, _ *infrav1.Metal3Cluster, _ *infrav1.Metal3Machine) {
+		"bootstrap data and kubeconfig gone": func(f *fixture, _ *infrav1.Metal3Cluster, _ *infrav1.Metal3Machine) {
 			for _, name := range []string{"cp-0", "one-kubeconfig"} {
-				w.Expect(w.client.Delete(w.t.Context(), &corev1.Secret{ObjectMeta: w.meta(name)})).To(Succeed())
+				f.Expect(f.client.Delete(f.t.Context(), &corev1.Secret{ObjectMeta: f.meta(name)})).To(Succeed())
 			}
 		},
-		"domain unlabelled": func(w *world, _ *infrav1.Metal3Cluster, machine *infrav1.Metal3Machine) {
-			update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) { delete(host.Labels, infrav1.FailureDomainLabel) })
-			w.Eventually(func() string { return w.get(machine).(*infrav1.Metal3Machine).Status.FailureDomain }).Should(BeEmpty())
+		"domain unlabelled": func(f *fixture, _ *infrav1.Metal3Cluster, machine *infrav1.Metal3Machine) {
+			update(f, f.host(rack1), func(host *bmov1alpha1.BareMetalHost) { delete(host.Labels, infrav1.FailureDomainLabel) })
+			f.Eventually(func() string { return f.get(machine).(*infrav1.Metal3Machine).Status.FailureDomain }).Should(BeEmpty())
 		},
 		// This also removes the failure domain, which the webhook would reject.
-		"Metal3Cluster gone": func(w *world, infra *infrav1.Metal3Cluster, _ *infrav1.Metal3Machine) {
-			w.Expect(w.client.Delete(w.t.Context(), infra)).To(Succeed())
-			w.condition(infra, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterWaitingForMachinesReason)
-			update(w, infra, func(infra *infrav1.Metal3Cluster) { infra.Finalizers = nil })
-			w.gone(infra)
+		"Metal3Cluster gone": func(f *fixture, infra *infrav1.Metal3Cluster, _ *infrav1.Metal3Machine) {
+			f.Expect(f.client.Delete(f.t.Context(), infra)).To(Succeed())
+			f.waitForCondition(infra, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterWaitingForMachinesReason)
+			update(f, infra, func(infra *infrav1.Metal3Cluster) { infra.Finalizers = nil })
+			f.waitForDeletion(infra)
 		},
-		"Cluster and Machine gone": func(w *world, _ *infrav1.Metal3Cluster, machine *infrav1.Metal3Machine) {
-			w.Expect(w.client.Delete(w.t.Context(), &clusterv1.Cluster{ObjectMeta: w.meta("one")})).To(Succeed())
-			w.Expect(w.client.Delete(w.t.Context(), &clusterv1.Machine{ObjectMeta: w.meta(machine.Name)})).To(Succeed())
+		"Cluster and Machine gone": func(f *fixture, _ *infrav1.Metal3Cluster, machine *infrav1.Metal3Machine) {
+			f.Expect(f.client.Delete(f.t.Context(), &clusterv1.Cluster{ObjectMeta: f.meta("one")})).To(Succeed())
+			f.Expect(f.client.Delete(f.t.Context(), &clusterv1.Machine{ObjectMeta: f.meta(machine.Name)})).To(Succeed())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, simulator.Racks(1, 1))
-			infra := w.cluster("one", "rack-1")
-			machine := w.machine("one", "cp-0", "rack-1")
-			w.provisioned(machine)
-			spoil(w, infra, machine)
-			w.remove(machine)
+			f := newFixture(t, simulator.Racks(1, 1))
+			infra := f.cluster("one", "rack-1")
+			machine := f.machine("one", "cp-0", "rack-1")
+			f.waitForProvisioned(machine)
+			spoil(f, infra, machine)
+			f.deleteMachine(machine)
 		})
 	}
 }
@@ -161,103 +161,103 @@ func TestDeleteIsAlwaysPossible(t *testing.T) {
 // describes how to release it, and that works.
 func TestDeleteWithoutTheBMCSecret(t *testing.T) {
 	t.Parallel()
-	for name, repair := range map[string]func(*world, *bmov1alpha1.BareMetalHost){
-		"Secret made again": func(w *world, host *bmov1alpha1.BareMetalHost) {
-			w.create(&corev1.Secret{ObjectMeta: w.meta(host.Spec.BMC.CredentialsName), StringData: map[string]string{"username": "a", "password": "b"}})
+	for name, repair := range map[string]func(*fixture, *bmov1alpha1.BareMetalHost){
+		"Secret made again": func(f *fixture, host *bmov1alpha1.BareMetalHost) {
+			f.create(&corev1.Secret{ObjectMeta: f.meta(host.Spec.BMC.CredentialsName), StringData: map[string]string{"username": "a", "password": "b"}})
 		},
-		"host deleted": func(w *world, host *bmov1alpha1.BareMetalHost) {
-			w.Expect(w.client.Delete(w.t.Context(), host)).To(Succeed())
+		"host deleted": func(f *fixture, host *bmov1alpha1.BareMetalHost) {
+			f.Expect(f.client.Delete(f.t.Context(), host)).To(Succeed())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, simulator.Racks(1, 1))
-			w.cluster("one", "rack-1")
-			machine := w.machine("one", "cp-0", "rack-1")
-			host := w.provisioned(machine)
-			secret := &corev1.Secret{ObjectMeta: w.meta(host.Spec.BMC.CredentialsName)}
-			w.Expect(w.client.Delete(t.Context(), secret)).To(Succeed())
-			update(w, secret, func(secret *corev1.Secret) { secret.Finalizers = nil }) // the operator's finalizer
-			w.Eventually(func() string { return w.host(rack1).Status.ErrorMessage }).ShouldNot(BeEmpty())
-			w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-			w.Eventually(func(g Gomega) {
-				g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+			f := newFixture(t, simulator.Racks(1, 1))
+			f.cluster("one", "rack-1")
+			machine := f.machine("one", "cp-0", "rack-1")
+			host := f.waitForProvisioned(machine)
+			secret := &corev1.Secret{ObjectMeta: f.meta(host.Spec.BMC.CredentialsName)}
+			f.Expect(f.client.Delete(t.Context(), secret)).To(Succeed())
+			update(f, secret, func(secret *corev1.Secret) { secret.Finalizers = nil }) // the operator's finalizer
+			f.Eventually(func() string { return f.host(rack1).Status.ErrorMessage }).ShouldNot(BeEmpty())
+			f.Expect(f.client.Delete(t.Context(), machine)).To(Succeed())
+			f.Eventually(func(g Gomega) {
+				g.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
 				g.Expect(testworld.Describe(machine)).To(ContainSubstring("repair the host, or delete the BareMetalHost"))
 			}).Should(Succeed())
-			repair(w, host)
-			w.gone(machine)
+			repair(f, host)
+			f.waitForDeletion(machine)
 		})
 	}
 }
 
 func TestDeleteBeforeThereIsAHost(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 0))
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.waits(machine, infrav1.FailureDomainWithoutHostsReason)
-	w.remove(machine)
-	w.hosts(simulator.Racks(1, 1))
-	next := w.machine("one", "cp-1", "rack-1")
-	w.provisioned(next)
+	f := newFixture(t, simulator.Racks(1, 0))
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.waitForReason(machine, infrav1.FailureDomainWithoutHostsReason)
+	f.deleteMachine(machine)
+	f.hosts(simulator.Racks(1, 1))
+	next := f.machine("one", "cp-1", "rack-1")
+	f.waitForProvisioned(next)
 }
 
-func TestDeleteBeforeTheHostHasBegun(t *testing.T) {
+func TestDeleteBeforeProvisioning(t *testing.T) {
 	t.Parallel()
-	w := stillWorld(t)
-	w.hosts(simulator.Racks(1, 1))
-	w.start()
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
-	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	w.gone(machine)
-	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
+	f := newStaticFixture(t)
+	f.hosts(simulator.Racks(1, 1))
+	f.start()
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.waitForCondition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
+	f.Expect(f.client.Delete(t.Context(), machine)).To(Succeed())
+	f.waitForDeletion(machine)
+	f.Expect(f.host(rack1).Spec.ConsumerRef).To(BeNil())
 }
 
-func TestHostThatCannotBeDeprovisionedHoldsItsMachineUntilItIsRepaired(t *testing.T) {
+func TestDeletionWaitsForDeprovisioning(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1")
-	key := client.ObjectKeyFromObject(w.provisioned(machine))
-	w.sim.Fail(bmov1alpha1.StateDeprovisioning, key, "disk is stuck")
-	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	w.Eventually(func(g Gomega) {
-		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1")
+	key := client.ObjectKeyFromObject(f.waitForProvisioned(machine))
+	f.sim.Fail(bmov1alpha1.StateDeprovisioning, key, "disk is stuck")
+	f.Expect(f.client.Delete(t.Context(), machine)).To(Succeed())
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
 		g.Expect(testworld.Describe(machine)).To(ContainSubstring("disk is stuck"))
 	}).Should(Succeed())
-	w.Expect(w.host(rack1).Spec.ConsumerRef).NotTo(BeNil())
-	w.sim.Heal(key)
-	w.gone(machine)
+	f.Expect(f.host(rack1).Spec.ConsumerRef).NotTo(BeNil())
+	f.sim.Heal(key)
+	f.waitForDeletion(machine)
 }
 
-func TestErrorOfTheHostIsShownAndPasses(t *testing.T) {
+func TestMachineReportsHostError(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	key := client.ObjectKeyFromObject(w.host(rack1))
-	w.sim.Fail(bmov1alpha1.StateProvisioning, key, "image is not an image")
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.Expect(w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostErrorReason)).To(ContainSubstring("image is not an image"))
-	w.sim.Heal(key)
-	w.provisioned(machine)
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	key := client.ObjectKeyFromObject(f.host(rack1))
+	f.sim.Fail(bmov1alpha1.StateProvisioning, key, "image is not an image")
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.Expect(f.waitForCondition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostErrorReason)).To(ContainSubstring("image is not an image"))
+	f.sim.Heal(key)
+	f.waitForProvisioned(machine)
 }
 
-func TestHostGoneBeforeAnythingRanIsReplaced(t *testing.T) {
+func TestHostDeletedBeforeProvisioningIsReplaced(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 2))
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1", usesData("later"))
-	w.condition(machine, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineDataFailedReason)
-	w.lose(rack1)
-	w.Eventually(func() string { return hostOf(w.get(machine).(*infrav1.Metal3Machine)) }).Should(Equal(rack1Second))
-	w.dataTemplate("later")
-	w.Expect(w.provisioned(machine).Name).To(Equal(rack1Second))
+	f := newFixture(t, simulator.Racks(1, 2))
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1", usesData("later"))
+	f.waitForCondition(machine, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineDataFailedReason)
+	f.deleteHost(rack1)
+	f.Eventually(func() string { return hostOf(f.get(machine).(*infrav1.Metal3Machine)) }).Should(Equal(rack1Second))
+	f.dataTemplate("later")
+	f.Expect(f.waitForProvisioned(machine).Name).To(Equal(rack1Second))
 }
 
-func reusable(w *world) func(*clusterv1.Machine, *infrav1.Metal3Machine) {
-	w.create(&infrav1.Metal3MachineTemplate{ObjectMeta: w.meta("template"), Spec: infrav1.Metal3MachineTemplateSpec{
+func reusable(f *fixture) func(*clusterv1.Machine, *infrav1.Metal3Machine) {
+	f.create(&infrav1.Metal3MachineTemplate{ObjectMeta: f.meta("template"), Spec: infrav1.Metal3MachineTemplateSpec{
 		NodeReuse: ptr.To(true),
 		Template: infrav1.Metal3MachineTemplateResource{Spec: infrav1.Metal3MachineSpec{
 			Image: infrav1.Image{URL: "http://images.example.com/node.qcow2", Checksum: "0123"},
@@ -274,111 +274,111 @@ func reusable(w *world) func(*clusterv1.Machine, *infrav1.Metal3Machine) {
 	}
 }
 
-func TestReusedHostGoesToItsOwnerAndStaysInItsDomain(t *testing.T) {
+func TestNodeReuse(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(2, 2))
-	w.cluster("one", "rack-1", "rack-2")
-	ours := reusable(w)
-	blocker := w.machine("one", "blocker", "rack-1")
-	w.provisioned(blocker)
-	first := w.machine("one", "first", "rack-1", ours)
-	w.Expect(w.provisioned(first).Name).To(Equal("rack-1-host-002"))
-	w.remove(blocker)
-	w.remove(first)
-	w.Expect(w.host("rack-1-host-002").Labels).To(HaveKeyWithValue(infrav1.NodeReuseLabel, "cp-kcp"))
-	w.Expect(w.host("rack-1-host-002").Spec.ConsumerRef).To(HaveValue(Equal(corev1.ObjectReference{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: w.name, Name: "one",
+	f := newFixture(t, simulator.Racks(2, 2))
+	f.cluster("one", "rack-1", "rack-2")
+	ours := reusable(f)
+	blocker := f.machine("one", "blocker", "rack-1")
+	f.waitForProvisioned(blocker)
+	first := f.machine("one", "first", "rack-1", ours)
+	f.Expect(f.waitForProvisioned(first).Name).To(Equal("rack-1-host-002"))
+	f.deleteMachine(blocker)
+	f.deleteMachine(first)
+	f.Expect(f.host("rack-1-host-002").Labels).To(HaveKeyWithValue(infrav1.NodeReuseLabel, "cp-kcp"))
+	f.Expect(f.host("rack-1-host-002").Spec.ConsumerRef).To(HaveValue(Equal(corev1.ObjectReference{
+		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: f.name, Name: "one",
 	})), "nobody else takes it")
-	elsewhere := w.machine("one", "elsewhere", "rack-2", ours)
-	w.Expect(w.provisioned(elsewhere).Name).To(Equal("rack-2-host-001"), "the domain goes before reuse")
-	worker := w.machine("one", "worker", "rack-1")
-	w.Expect(w.provisioned(worker).Name).To(Equal(rack1), "others do not get it")
-	second := w.machine("one", "second", "rack-1", ours)
-	host := w.provisioned(second)
-	w.Expect(host.Name).To(Equal("rack-1-host-002"))
-	w.Expect(host.Labels).NotTo(HaveKey(infrav1.NodeReuseLabel))
-	w.Expect(w.waits(second, infrav1.Metal3MachineAssociateBareMetalHostViaNodeReuseSuccessReason)).To(BeEmpty())
+	elsewhere := f.machine("one", "elsewhere", "rack-2", ours)
+	f.Expect(f.waitForProvisioned(elsewhere).Name).To(Equal("rack-2-host-001"), "the domain goes before reuse")
+	worker := f.machine("one", "worker", "rack-1")
+	f.Expect(f.waitForProvisioned(worker).Name).To(Equal(rack1), "others do not get it")
+	second := f.machine("one", "second", "rack-1", ours)
+	host := f.waitForProvisioned(second)
+	f.Expect(host.Name).To(Equal("rack-1-host-002"))
+	f.Expect(host.Labels).NotTo(HaveKey(infrav1.NodeReuseLabel))
+	f.Expect(f.waitForReason(second, infrav1.Metal3MachineAssociateBareMetalHostViaNodeReuseSuccessReason)).To(BeEmpty())
 }
 
-func TestHostsThatAreKeptGoWithTheirCluster(t *testing.T) {
+func TestKeptHostsAreReleasedWithCluster(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	infra := w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1", reusable(w))
-	w.provisioned(machine)
-	w.remove(machine)
-	w.Expect(w.host(rack1).Spec.ConsumerRef).NotTo(BeNil())
-	w.Expect(w.client.Delete(t.Context(), infra)).To(Succeed())
-	w.gone(infra)
-	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
-	w.Expect(w.host(rack1).Labels).NotTo(HaveKey(infrav1.NodeReuseLabel))
+	f := newFixture(t, simulator.Racks(1, 1))
+	infra := f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1", reusable(f))
+	f.waitForProvisioned(machine)
+	f.deleteMachine(machine)
+	f.Expect(f.host(rack1).Spec.ConsumerRef).NotTo(BeNil())
+	f.Expect(f.client.Delete(t.Context(), infra)).To(Succeed())
+	f.waitForDeletion(infra)
+	f.Expect(f.host(rack1).Spec.ConsumerRef).To(BeNil())
+	f.Expect(f.host(rack1).Labels).NotTo(HaveKey(infrav1.NodeReuseLabel))
 }
 
-func TestPausedClusterPausesItsHostsForAMove(t *testing.T) {
+func TestPauseForMove(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 2))
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.provisioned(machine)
-	cluster := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
-	update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
-	w.condition(machine, clusterv1.PausedCondition, clusterv1.PausedReason)
-	host := w.host(rack1)
-	w.Expect(host.Annotations).To(HaveKeyWithValue(bmov1alpha1.PausedAnnotation, "metal3.io/capm3"))
-	w.Expect(host.Annotations).NotTo(HaveKey(blockMove))
-	w.Expect(host.Annotations[bmov1alpha1.StatusAnnotation]).To(And(ContainSubstring(`"state":"provisioned"`), ContainSubstring("operationHistory"),
+	f := newFixture(t, simulator.Racks(1, 2))
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.waitForProvisioned(machine)
+	cluster := &clusterv1.Cluster{ObjectMeta: f.meta("one")}
+	update(f, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
+	f.waitForCondition(machine, clusterv1.PausedCondition, clusterv1.PausedReason)
+	host := f.host(rack1)
+	f.Expect(host.Annotations).To(HaveKeyWithValue(bmov1alpha1.PausedAnnotation, "metal3.io/capm3"))
+	f.Expect(host.Annotations).NotTo(HaveKey(blockMove))
+	f.Expect(host.Annotations[bmov1alpha1.StatusAnnotation]).To(And(ContainSubstring(`"state":"provisioned"`), ContainSubstring("operationHistory"),
 		Not(ContainSubstring("nics"))), "the whole status but the hardware")
-	secret := &corev1.Secret{ObjectMeta: w.meta(host.Spec.BMC.CredentialsName)}
-	w.Expect(w.get(secret).GetLabels()).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "one"))
-	w.Expect(w.host("rack-1-host-002").Annotations).NotTo(HaveKey(bmov1alpha1.PausedAnnotation), "free hosts are nobody's")
+	secret := &corev1.Secret{ObjectMeta: f.meta(host.Spec.BMC.CredentialsName)}
+	f.Expect(f.get(secret).GetLabels()).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "one"))
+	f.Expect(f.host("rack-1-host-002").Annotations).NotTo(HaveKey(bmov1alpha1.PausedAnnotation), "free hosts are nobody's")
 
-	update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = nil })
-	w.condition(machine, clusterv1.PausedCondition, clusterv1.NotPausedReason)
-	host = w.host(rack1)
-	w.Expect(host.Annotations).NotTo(HaveKey(bmov1alpha1.PausedAnnotation))
-	w.Expect(host.Annotations).NotTo(HaveKey(bmov1alpha1.StatusAnnotation))
-	w.Expect(host.Annotations).To(HaveKey(blockMove))
-	w.Expect(w.get(secret).GetLabels()).NotTo(HaveKey(clusterv1.ClusterNameLabel))
+	update(f, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = nil })
+	f.waitForCondition(machine, clusterv1.PausedCondition, clusterv1.NotPausedReason)
+	host = f.host(rack1)
+	f.Expect(host.Annotations).NotTo(HaveKey(bmov1alpha1.PausedAnnotation))
+	f.Expect(host.Annotations).NotTo(HaveKey(bmov1alpha1.StatusAnnotation))
+	f.Expect(host.Annotations).To(HaveKey(blockMove))
+	f.Expect(f.get(secret).GetLabels()).NotTo(HaveKey(clusterv1.ClusterNameLabel))
 }
 
-func TestHostThatAPersonPausedCanBeMovedAndStaysPaused(t *testing.T) {
+func TestHostPausedByUserCanBeMoved(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.provisioned(machine)
-	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.waitForProvisioned(machine)
+	update(f, f.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
 		metav1.SetMetaDataAnnotation(&host.ObjectMeta, bmov1alpha1.PausedAnnotation, "maintenance")
 	})
-	cluster := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
-	update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
+	cluster := &clusterv1.Cluster{ObjectMeta: f.meta("one")}
+	update(f, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
 	// The first reconcile after the Cluster is paused may precede the update of the host in the cache.
-	w.Eventually(func() string { return w.condition(machine, clusterv1.PausedCondition, clusterv1.PausedReason) }).
+	f.Eventually(func() string { return f.waitForCondition(machine, clusterv1.PausedCondition, clusterv1.PausedReason) }).
 		Should(ContainSubstring(rack1 + " was paused by somebody else"))
-	host := w.host(rack1)
-	w.Expect(host.Annotations).NotTo(HaveKey(blockMove), "nothing holds up the move")
-	w.Expect(host.Annotations[bmov1alpha1.StatusAnnotation]).To(ContainSubstring(`"state":"provisioned"`))
-	secret := &corev1.Secret{ObjectMeta: w.meta(host.Spec.BMC.CredentialsName)}
-	w.Expect(w.get(secret).GetLabels()).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "one"))
+	host := f.host(rack1)
+	f.Expect(host.Annotations).NotTo(HaveKey(blockMove), "nothing holds up the move")
+	f.Expect(host.Annotations[bmov1alpha1.StatusAnnotation]).To(ContainSubstring(`"state":"provisioned"`))
+	secret := &corev1.Secret{ObjectMeta: f.meta(host.Spec.BMC.CredentialsName)}
+	f.Expect(f.get(secret).GetLabels()).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "one"))
 
-	update(w, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = nil })
-	w.condition(machine, clusterv1.PausedCondition, clusterv1.NotPausedReason)
-	host = w.host(rack1)
-	w.Expect(host.Annotations).To(HaveKeyWithValue(bmov1alpha1.PausedAnnotation, "maintenance"))
-	w.Expect(host.Annotations).To(HaveKey(blockMove), "the next move has to wait for the status of then")
-	w.Expect(host.Annotations).NotTo(HaveKey(bmov1alpha1.StatusAnnotation))
-	w.Expect(w.get(secret).GetLabels()).NotTo(HaveKey(clusterv1.ClusterNameLabel))
+	update(f, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = nil })
+	f.waitForCondition(machine, clusterv1.PausedCondition, clusterv1.NotPausedReason)
+	host = f.host(rack1)
+	f.Expect(host.Annotations).To(HaveKeyWithValue(bmov1alpha1.PausedAnnotation, "maintenance"))
+	f.Expect(host.Annotations).To(HaveKey(blockMove), "the next move has to wait for the status of then")
+	f.Expect(host.Annotations).NotTo(HaveKey(bmov1alpha1.StatusAnnotation))
+	f.Expect(f.get(secret).GetLabels()).NotTo(HaveKey(clusterv1.ClusterNameLabel))
 }
 
-func TestPausedMachineTakesNoHost(t *testing.T) {
+func TestPausedMachineClaimsNoHost(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
 		metal3.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 	})
-	w.condition(machine, clusterv1.PausedCondition, clusterv1.PausedReason)
-	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
-	update(w, machine, func(machine *infrav1.Metal3Machine) { machine.Annotations = nil })
-	w.provisioned(machine)
+	f.waitForCondition(machine, clusterv1.PausedCondition, clusterv1.PausedReason)
+	f.Expect(f.host(rack1).Spec.ConsumerRef).To(BeNil())
+	update(f, machine, func(machine *infrav1.Metal3Machine) { machine.Annotations = nil })
+	f.waitForProvisioned(machine)
 }

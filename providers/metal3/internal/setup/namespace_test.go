@@ -18,9 +18,9 @@ import (
 )
 
 // pooled creates a data template with an address from a pool, whose provider the test simulates.
-func (w *world) pooled(template string) {
-	w.t.Helper()
-	w.create(&infrav1.Metal3DataTemplate{ObjectMeta: w.meta(template), Spec: infrav1.Metal3DataTemplateSpec{
+func (f *fixture) pooled(template string) {
+	f.t.Helper()
+	f.create(&infrav1.Metal3DataTemplate{ObjectMeta: f.meta(template), Spec: infrav1.Metal3DataTemplateSpec{
 		ClusterName: "one",
 		MetaData: &infrav1.MetaData{IPAddressesFromPool: []infrav1.FromPool{{
 			Key: "ip", IPPoolReference: infrav1.IPPoolReference{Name: "p", Kind: "InClusterIPPool", APIGroup: "ipam.cluster.x-k8s.io"},
@@ -28,38 +28,38 @@ func (w *world) pooled(template string) {
 	}})
 }
 
-// gives fulfils a claim of a machine's data.
-func (w *world) gives(claim *ipamclusterv1.IPAddressClaim, address string) {
-	w.t.Helper()
-	w.Eventually(func() error { return w.client.Get(w.t.Context(), client.ObjectKeyFromObject(claim), claim) }).Should(Succeed())
-	w.create(&ipamclusterv1.IPAddress{ObjectMeta: w.meta(claim.Name), Spec: ipamclusterv1.IPAddressSpec{
+// allocateAddress fulfils a claim of a machine's data.
+func (f *fixture) allocateAddress(claim *ipamclusterv1.IPAddressClaim, address string) {
+	f.t.Helper()
+	f.Eventually(func() error { return f.client.Get(f.t.Context(), client.ObjectKeyFromObject(claim), claim) }).Should(Succeed())
+	f.create(&ipamclusterv1.IPAddress{ObjectMeta: f.meta(claim.Name), Spec: ipamclusterv1.IPAddressSpec{
 		ClaimRef: ipamclusterv1.IPAddressClaimReference{Name: claim.Name}, PoolRef: claim.Spec.PoolRef, Address: address, Prefix: ptr.To[int32](24), Gateway: "10.0.0.1",
 	}})
-	updateStatus(w, claim, func(claim *ipamclusterv1.IPAddressClaim) { claim.Status.AddressRef.Name = claim.Name })
+	updateStatus(f, claim, func(claim *ipamclusterv1.IPAddressClaim) { claim.Status.AddressRef.Name = claim.Name })
 }
 
-func TestADeletedNamespaceEndsAndLeavesNoMachine(t *testing.T) {
+func TestNamespaceDeletion(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(2, 1))
-	cluster := w.cluster("one", "rack-1", "rack-2")
-	w.pooled("addressed")
-	machine, worker := w.machine("one", "cp", "rack-1", usesData("addressed")), w.machine("one", "worker", "rack-2")
-	claim := &ipamclusterv1.IPAddressClaim{ObjectMeta: w.meta("addressed-0-p")}
-	w.gives(claim, "10.0.0.5")
-	host := w.provisioned(machine)
-	w.provisioned(worker)
-	w.sim.Fail(bmov1alpha1.StateDeprovisioning, client.ObjectKeyFromObject(host), "disk is stuck")
+	f := newFixture(t, simulator.Racks(2, 1))
+	cluster := f.cluster("one", "rack-1", "rack-2")
+	f.pooled("addressed")
+	machine, worker := f.machine("one", "cp", "rack-1", usesData("addressed")), f.machine("one", "worker", "rack-2")
+	claim := &ipamclusterv1.IPAddressClaim{ObjectMeta: f.meta("addressed-0-p")}
+	f.allocateAddress(claim, "10.0.0.5")
+	host := f.waitForProvisioned(machine)
+	f.waitForProvisioned(worker)
+	f.sim.Fail(bmov1alpha1.StateDeprovisioning, client.ObjectKeyFromObject(host), "disk is stuck")
 
-	deletion := w.user().DeleteNamespace(apiServer, w.name)
-	w.Eventually(func(g Gomega) {
-		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+	deletion := f.user().DeleteNamespace(apiServer, f.name)
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
 		g.Expect(testworld.Describe(machine)).To(ContainSubstring("BareMetalHost " + host.Name + " is not deprovisioned: disk is stuck"))
 	}).Should(Succeed())
-	w.Expect(w.condition(cluster, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterWaitingForMachinesReason)).
+	f.Expect(f.waitForCondition(cluster, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterWaitingForMachinesReason)).
 		To(ContainSubstring("Metal3Machine cp"))
-	w.gone(worker)
-	w.Consistently(func() error { return w.client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim) }).Should(Succeed(), "the host still has the address")
+	f.waitForDeletion(worker)
+	f.Consistently(func() error { return f.client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim) }).Should(Succeed(), "the host still has the address")
 
-	w.sim.Heal(client.ObjectKeyFromObject(host))
+	f.sim.Heal(client.ObjectKeyFromObject(host))
 	deletion.Ends()
 }

@@ -18,140 +18,140 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-func (w *world) node(machine string) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-" + machine}}
+func (f *fixture) node(machine string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.name + "-" + machine}}
 }
 
-func TestCloudProviderGivesNodesTheirProviderID(t *testing.T) {
+func TestProviderIDFromCloudProvider(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.clusterWith("one", func(infra *infrav1.Metal3Cluster) { infra.Spec.CloudProviderEnabled = ptr.To(true) }, "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.Expect(w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineWaitingForNodeReason)).NotTo(BeEmpty())
-	node := w.node("cp-0")
-	w.Eventually(func() error { return w.client.Get(t.Context(), client.ObjectKeyFromObject(node), node) }).Should(Succeed())
-	w.Expect(node.Spec.ProviderID).To(BeEmpty(), "it is not ours to set")
-	update(w, node, func(node *corev1.Node) { node.Spec.ProviderID = "metal3://" + w.name + "/" + rack1 + "/cp-0" })
-	w.provisioned(machine)
-	w.Expect(machine.Spec.ProviderID).To(Equal(node.Spec.ProviderID))
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.clusterWith("one", func(infra *infrav1.Metal3Cluster) { infra.Spec.CloudProviderEnabled = ptr.To(true) }, "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.Expect(f.waitForCondition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineWaitingForNodeReason)).NotTo(BeEmpty())
+	node := f.node("cp-0")
+	f.Eventually(func() error { return f.client.Get(t.Context(), client.ObjectKeyFromObject(node), node) }).Should(Succeed())
+	f.Expect(node.Spec.ProviderID).To(BeEmpty(), "it is not ours to set")
+	update(f, node, func(node *corev1.Node) { node.Spec.ProviderID = "metal3://" + f.name + "/" + rack1 + "/cp-0" })
+	f.waitForProvisioned(machine)
+	f.Expect(machine.Spec.ProviderID).To(Equal(node.Spec.ProviderID))
 }
 
-func TestNodeThatJoinsLateWakesItsMachine(t *testing.T) {
+func TestLateNodeEnqueuesMachine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	w.create(w.node("cp-0")) // a kubelet that has not set its labels yet
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.Eventually(func() string {
-		return w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineWaitingForNodeReason)
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	f.create(f.node("cp-0")) // a kubelet that has not set its labels yet
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.Eventually(func() string {
+		return f.waitForCondition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineWaitingForNodeReason)
 	}).Should(ContainSubstring("metal3.io/uuid="))
-	update(w, w.node("cp-0"), func(node *corev1.Node) {
-		metav1.SetMetaDataLabel(&node.ObjectMeta, infrav1.NodeUUIDLabel, string(w.host(rack1).UID))
+	update(f, f.node("cp-0"), func(node *corev1.Node) {
+		metav1.SetMetaDataLabel(&node.ObjectMeta, infrav1.NodeUUIDLabel, string(f.host(rack1).UID))
 	})
-	w.provisioned(machine)
+	f.waitForProvisioned(machine)
 }
 
-func TestMachineWaitsForItsClusterToBeReachable(t *testing.T) {
+func TestUnreachableWorkloadCluster(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	secret := &corev1.Secret{ObjectMeta: w.meta("one-kubeconfig")}
-	w.Expect(w.client.Delete(t.Context(), secret)).To(Succeed())
-	w.stop()
-	w.start()
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.Expect(w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineWaitingForNodeReason)).To(ContainSubstring("connection"))
-	w.create(&corev1.Secret{ObjectMeta: w.meta("one-kubeconfig"), Data: map[string][]byte{"value": kubeconfig}})
-	w.provisioned(machine)
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	secret := &corev1.Secret{ObjectMeta: f.meta("one-kubeconfig")}
+	f.Expect(f.client.Delete(t.Context(), secret)).To(Succeed())
+	f.stop()
+	f.start()
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.Expect(f.waitForCondition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineWaitingForNodeReason)).To(ContainSubstring("connection"))
+	f.create(&corev1.Secret{ObjectMeta: f.meta("one-kubeconfig"), Data: map[string][]byte{"value": kubeconfig}})
+	f.waitForProvisioned(machine)
 }
 
 func TestMachineWithoutBootstrapConfigNeedsNoNode(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1", func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1", func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
 		machine.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{}
 	})
-	w.provisioned(machine)
-	w.Expect(machine.Spec.ProviderID).To(HaveSuffix("/" + rack1 + "/cp-0"))
+	f.waitForProvisioned(machine)
+	f.Expect(machine.Spec.ProviderID).To(HaveSuffix("/" + rack1 + "/cp-0"))
 }
 
-func TestNodeOfAMachineWithoutBootstrapConfigGetsItsProviderID(t *testing.T) {
+func TestProviderIDWithoutBootstrapConfig(t *testing.T) {
 	t.Parallel()
-	for name, label := range map[string]func(*world) map[string]string{
-		"by the UID of its host": func(w *world) map[string]string {
-			return map[string]string{infrav1.NodeUUIDLabel: string(w.host(rack1).UID)}
+	for name, label := range map[string]func(*fixture) map[string]string{
+		"by the UID of its host": func(f *fixture) map[string]string {
+			return map[string]string{infrav1.NodeUUIDLabel: string(f.host(rack1).UID)}
 		},
-		"by its hostname": func(w *world) map[string]string {
-			return map[string]string{corev1.LabelHostname: w.name + "-hostname"}
+		"by its hostname": func(f *fixture) map[string]string {
+			return map[string]string{corev1.LabelHostname: f.name + "-hostname"}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := emptyWorld(t)
-			w.joins = func(*corev1.Node) bool { return false }
-			w.hosts(simulator.Racks(1, 1))
-			w.hostname(rack1)
-			w.start()
-			w.cluster("one", "rack-1")
-			machine := w.machine("one", "cp-0", "rack-1", func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
+			f := newEmptyFixture(t)
+			f.joins = func(*corev1.Node) bool { return false }
+			f.hosts(simulator.Racks(1, 1))
+			f.hostname(rack1)
+			f.start()
+			f.cluster("one", "rack-1")
+			machine := f.machine("one", "cp-0", "rack-1", func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
 				machine.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{}
 			})
-			w.provisioned(machine)
-			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-booted", Labels: label(w)}}
-			w.create(node)
-			w.Eventually(func() string {
-				w.get(node)
+			f.waitForProvisioned(machine)
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.name + "-booted", Labels: label(f)}}
+			f.create(node)
+			f.Eventually(func() string {
+				f.get(node)
 				return node.Spec.ProviderID
 			}).Should(Equal(machine.Spec.ProviderID))
 		})
 	}
 }
 
-func TestNodeWhoseHostnameTwoHostsHaveIsNotGuessedAt(t *testing.T) {
+func TestAmbiguousHostname(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
-	w.joins = func(*corev1.Node) bool { return false }
-	w.hosts(simulator.Racks(1, 2))
-	w.hostname(rack1)
-	w.hostname(rack1Second)
-	w.start()
-	w.cluster("one", "rack-1")
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-booted", Labels: map[string]string{corev1.LabelHostname: w.name + "-hostname"}}}
-	w.create(node)
-	machine := w.machine("one", "cp-0", "rack-1", func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
+	f := newEmptyFixture(t)
+	f.joins = func(*corev1.Node) bool { return false }
+	f.hosts(simulator.Racks(1, 2))
+	f.hostname(rack1)
+	f.hostname(rack1Second)
+	f.start()
+	f.cluster("one", "rack-1")
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.name + "-booted", Labels: map[string]string{corev1.LabelHostname: f.name + "-hostname"}}}
+	f.create(node)
+	machine := f.machine("one", "cp-0", "rack-1", func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
 		machine.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{}
 	})
-	w.provisioned(machine)
-	w.Consistently(func() string {
-		w.get(node)
+	f.waitForProvisioned(machine)
+	f.Consistently(func() string {
+		f.get(node)
 		return node.Spec.ProviderID
 	}).WithTimeout(time.Second).Should(BeEmpty())
 }
 
 // hostname sets a unique hostname of a host: the Nodes of all tests are in one cluster.
-func (w *world) hostname(host string) {
-	w.t.Helper()
-	w.Eventually(func() error {
-		found := w.host(host)
-		found.Status.HardwareDetails.Hostname = w.name + "-hostname"
-		return w.client.Status().Update(w.t.Context(), found)
+func (f *fixture) hostname(host string) {
+	f.t.Helper()
+	f.Eventually(func() error {
+		found := f.host(host)
+		found.Status.HardwareDetails.Hostname = f.name + "-hostname"
+		return f.client.Status().Update(f.t.Context(), found)
 	}).Should(Succeed())
 }
 
-func TestTwoNodesOfOneHostAreNotGuessedAt(t *testing.T) {
+func TestAmbiguousNodes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	stray := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-stray", Labels: map[string]string{infrav1.NodeUUIDLabel: string(w.host(rack1).UID)}}}
-	w.create(stray)
-	machine := w.machine("one", "cp-0", "rack-1", func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	stray := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.name + "-stray", Labels: map[string]string{infrav1.NodeUUIDLabel: string(f.host(rack1).UID)}}}
+	f.create(stray)
+	machine := f.machine("one", "cp-0", "rack-1", func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
 		// Until the machine's own Node exists, the other cannot be distinguished from it.
 		machine.Spec.Bootstrap.DataSecretName = nil
 	})
-	w.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-cp-0", Labels: stray.Labels}})
-	update(w, &clusterv1.Machine{ObjectMeta: w.meta("cp-0")}, func(machine *clusterv1.Machine) { machine.Spec.Bootstrap.DataSecretName = ptr.To("cp-0") })
-	w.Expect(w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineAmbiguousNodeReason)).To(ContainSubstring("-stray"))
-	w.Expect(w.client.Delete(t.Context(), stray)).To(Succeed())
-	w.provisioned(machine)
+	f.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.name + "-cp-0", Labels: stray.Labels}})
+	update(f, &clusterv1.Machine{ObjectMeta: f.meta("cp-0")}, func(machine *clusterv1.Machine) { machine.Spec.Bootstrap.DataSecretName = ptr.To("cp-0") })
+	f.Expect(f.waitForCondition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineAmbiguousNodeReason)).To(ContainSubstring("-stray"))
+	f.Expect(f.client.Delete(t.Context(), stray)).To(Succeed())
+	f.waitForProvisioned(machine)
 }

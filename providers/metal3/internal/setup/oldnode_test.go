@@ -31,21 +31,21 @@ type oldNodeMachine struct {
 
 func newOldNodeMachine(t *testing.T) *oldNodeMachine {
 	t.Helper()
-	w := emptyWorld(t)
+	f := newEmptyFixture(t)
 	p := &oldNodeMachine{}
-	w.joins = func(*corev1.Node) bool {
+	f.joins = func(*corev1.Node) bool {
 		p.boots.Add(1)
 		return !p.lost.Load()
 	}
-	w.hosts(simulator.Racks(1, 1))
-	w.start()
-	p.unhealthyMachine = w.unhealthyMachine()
+	f.hosts(simulator.Racks(1, 1))
+	f.start()
+	p.unhealthyMachine = f.unhealthyMachine()
 	p.boots.Store(0)
-	update(w, p.node(), func(node *corev1.Node) {
+	update(f, p.node(), func(node *corev1.Node) {
 		node.Labels[ownLabel] = "x"
 		metav1.SetMetaDataAnnotation(&node.ObjectMeta, ownAnnotation, "y")
 	})
-	updateStatus(w, p.node(), func(node *corev1.Node) { node.Status.NodeInfo.KubeletVersion = "v1.27.16" })
+	updateStatus(f, p.node(), func(node *corev1.Node) { node.Status.NodeInfo.KubeletVersion = "v1.27.16" })
 	return p
 }
 
@@ -69,7 +69,7 @@ func (p *unhealthyMachine) restored(before *corev1.Node) {
 	}).Should(Succeed())
 }
 
-func TestNodeOfOldKubernetesIsDeletedAndMarkedAgainWhenItIsBack(t *testing.T) {
+func TestOldNodeIsDeletedAndRestored(t *testing.T) {
 	t.Parallel()
 	p := newOldNodeMachine(t)
 	before := p.node()
@@ -87,7 +87,7 @@ func TestNodeOfOldKubernetesIsDeletedAndMarkedAgainWhenItIsBack(t *testing.T) {
 	p.Expect(p.host(p.key.Name).Annotations).NotTo(HaveKey(p.annotation(remediation)))
 }
 
-func TestOldNodeThatComesBackLateIsMarkedAgain(t *testing.T) {
+func TestLateOldNodeIsRestored(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*unhealthyMachine, *infrav1.Metal3Remediation){
 		"in time": func(*unhealthyMachine, *infrav1.Metal3Remediation) {},
@@ -106,7 +106,7 @@ func TestOldNodeThatComesBackLateIsMarkedAgain(t *testing.T) {
 			before := p.node()
 			remediation := p.remediate(1)
 			p.rebooted()
-			p.reaches(remediation, infrav1.RemediationWaiting)
+			p.waitForPhase(remediation, infrav1.RemediationWaiting)
 			p.get(remediation)
 			p.Expect(remediation.Annotations[infrav1.NodeLabelsBackupAnnotation]).To(ContainSubstring(`"example.org/mine":"x"`))
 			p.Expect(remediation.Annotations[infrav1.NodeAnnotationsBackupAnnotation]).To(ContainSubstring(`"example.org/note":"y"`))
@@ -120,15 +120,15 @@ func TestOldNodeThatComesBackLateIsMarkedAgain(t *testing.T) {
 	}
 }
 
-func TestOldNodeThatDoesNotComeBackHoldsNothingUp(t *testing.T) {
+func TestMissingOldNodeDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	p := newOldNodeMachine(t)
 	p.lost.Store(true)
 	remediation := p.remediate(1)
 	p.rebooted()
-	p.reaches(remediation, infrav1.RemediationWaiting)
-	p.timesOut(remediation)
-	p.reaches(remediation, infrav1.RemediationDeletingMachine)
+	p.waitForPhase(remediation, infrav1.RemediationWaiting)
+	p.expireTimeout(remediation)
+	p.waitForPhase(remediation, infrav1.RemediationDeletingMachine)
 	p.Expect(p.client.Delete(t.Context(), remediation)).To(Succeed())
-	p.gone(remediation)
+	p.waitForDeletion(remediation)
 }

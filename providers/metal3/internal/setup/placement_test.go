@@ -23,66 +23,66 @@ import (
 
 func TestMachineBecomesANodeInItsDomain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(3, 2))
-	w.cluster("one", "rack-1", "rack-2", "rack-3")
-	machine := w.machine("one", "cp-0", "rack-2")
-	host := w.provisioned(machine)
-	w.Expect(host.Name).To(Equal("rack-2-host-001"), "the first by name in the domain")
-	w.Expect(host.Spec.ConsumerRef).To(HaveValue(Equal(corev1.ObjectReference{
-		APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: w.name, Name: "cp-0",
+	f := newFixture(t, simulator.Racks(3, 2))
+	f.cluster("one", "rack-1", "rack-2", "rack-3")
+	machine := f.machine("one", "cp-0", "rack-2")
+	host := f.waitForProvisioned(machine)
+	f.Expect(host.Name).To(Equal("rack-2-host-001"), "the first by name in the domain")
+	f.Expect(host.Spec.ConsumerRef).To(HaveValue(Equal(corev1.ObjectReference{
+		APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Namespace: f.name, Name: "cp-0",
 	})))
-	w.Expect(host.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "one"))
-	w.Expect(host.OwnerReferences).To(BeEmpty(), "the host outlives its machine, however that is deleted")
-	w.Expect(host.Annotations).To(HaveKey("clusterctl.cluster.x-k8s.io/block-move"))
-	w.Expect(host.Spec.UserData).To(HaveValue(Equal(corev1.SecretReference{Namespace: w.name, Name: "cp-0"})))
-	w.Expect(host.Spec.Online).To(BeTrue())
-	w.Expect(machine.Spec.ProviderID).To(Equal("metal3://" + w.name + "/rack-2-host-001/cp-0"))
-	w.Expect(machine.Spec.FailureDomain).To(Equal("rack-2"))
-	w.Expect(machine.Status.FailureDomain).To(Equal("rack-2"))
-	w.Expect(machine.Status.Addresses).NotTo(BeEmpty())
-	w.condition(machine, clusterv1.ReadyCondition, clusterv1.ReadyReason)
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name + "-cp-0"}}
-	w.get(node)
-	w.Expect(node.Spec.ProviderID).To(Equal(machine.Spec.ProviderID))
+	f.Expect(host.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "one"))
+	f.Expect(host.OwnerReferences).To(BeEmpty(), "the host outlives its machine, however that is deleted")
+	f.Expect(host.Annotations).To(HaveKey("clusterctl.cluster.x-k8s.io/block-move"))
+	f.Expect(host.Spec.UserData).To(HaveValue(Equal(corev1.SecretReference{Namespace: f.name, Name: "cp-0"})))
+	f.Expect(host.Spec.Online).To(BeTrue())
+	f.Expect(machine.Spec.ProviderID).To(Equal("metal3://" + f.name + "/rack-2-host-001/cp-0"))
+	f.Expect(machine.Spec.FailureDomain).To(Equal("rack-2"))
+	f.Expect(machine.Status.FailureDomain).To(Equal("rack-2"))
+	f.Expect(machine.Status.Addresses).NotTo(BeEmpty())
+	f.waitForCondition(machine, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.name + "-cp-0"}}
+	f.get(node)
+	f.Expect(node.Spec.ProviderID).To(Equal(machine.Spec.ProviderID))
 }
 
-func TestMachineThatWasAssignedADomainIsKeptToItAsIfItsMachineNamedIt(t *testing.T) {
+func TestAssignedDomain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(2, 1))
-	infra := w.cluster("one", "rack-1", "rack-2")
-	update(w, infra, func(infra *infrav1.Metal3Cluster) { cordon(infra, "rack-2") })
-	machine := w.machine("one", "worker", "", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+	f := newFixture(t, simulator.Racks(2, 1))
+	infra := f.cluster("one", "rack-1", "rack-2")
+	update(f, infra, func(infra *infrav1.Metal3Cluster) { cordon(infra, "rack-2") })
+	machine := f.machine("one", "worker", "", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
 		metal3.Annotations = map[string]string{faultlinev1.AssignedFailureDomainAnnotation: "rack-2"}
 	})
-	w.waits(machine, infrav1.FailureDomainNotReadyReason)
-	w.Expect(w.host("rack-1-host-001").Spec.ConsumerRef).To(BeNil(), "a host elsewhere is not taken")
-	update(w, infra, func(infra *infrav1.Metal3Cluster) { infra.Spec.Distribution.FailureDomains = nil })
-	w.Expect(w.provisioned(machine).Name).To(Equal("rack-2-host-001"))
-	w.Expect(machine.Spec.FailureDomain).To(Equal("rack-2"))
-	w.Expect(machine.Status.FailureDomain).To(Equal("rack-2"))
+	f.waitForReason(machine, infrav1.FailureDomainNotReadyReason)
+	f.Expect(f.host("rack-1-host-001").Spec.ConsumerRef).To(BeNil(), "a host elsewhere is not taken")
+	update(f, infra, func(infra *infrav1.Metal3Cluster) { infra.Spec.Distribution.FailureDomains = nil })
+	f.Expect(f.waitForProvisioned(machine).Name).To(Equal("rack-2-host-001"))
+	f.Expect(machine.Spec.FailureDomain).To(Equal("rack-2"))
+	f.Expect(machine.Status.FailureDomain).To(Equal("rack-2"))
 }
 
-func TestMachineWaitsForItsDomainAndIsWokenByAFreedHost(t *testing.T) {
+func TestReleasedHostEnqueuesWaitingMachine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(2, 1))
-	w.cluster("one", "rack-1", "rack-2")
-	first := w.machine("one", "first", "rack-1")
-	w.provisioned(first)
-	second := w.machine("one", "second", "rack-1")
-	w.Expect(w.waits(second, infrav1.NoCapacityReason)).To(HavePrefix("failure domain rack-1: 1 host, 1 in use:"))
-	w.Expect(w.host("rack-2-host-001").Spec.ConsumerRef).To(BeNil(), "a host elsewhere is not taken")
-	w.remove(first)
-	w.Expect(w.provisioned(second).Name).To(Equal("rack-1-host-001"))
+	f := newFixture(t, simulator.Racks(2, 1))
+	f.cluster("one", "rack-1", "rack-2")
+	first := f.machine("one", "first", "rack-1")
+	f.waitForProvisioned(first)
+	second := f.machine("one", "second", "rack-1")
+	f.Expect(f.waitForReason(second, infrav1.NoCapacityReason)).To(HavePrefix("failure domain rack-1: 1 host, 1 in use:"))
+	f.Expect(f.host("rack-2-host-001").Spec.ConsumerRef).To(BeNil(), "a host elsewhere is not taken")
+	f.deleteMachine(first)
+	f.Expect(f.waitForProvisioned(second).Name).To(Equal("rack-1-host-001"))
 }
 
-func TestMachinesAreServedInTheOrderTheyCame(t *testing.T) {
+func TestOldestMachineIsServedFirst(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 0))
-	w.cluster("one", "rack-1")
+	f := newFixture(t, simulator.Racks(1, 0))
+	f.cluster("one", "rack-1")
 	var machines []*infrav1.Metal3Machine
 	for _, name := range []string{"b", "a"} {
-		machine := w.machine("one", name, "rack-1")
-		w.waits(machine, infrav1.FailureDomainWithoutHostsReason)
+		machine := f.machine("one", name, "rack-1")
+		f.waitForReason(machine, infrav1.FailureDomainWithoutHostsReason)
 		machines = append(machines, machine)
 	}
 	// Creation timestamps have a resolution of one second; for equal ones the name decides.
@@ -90,95 +90,95 @@ func TestMachinesAreServedInTheOrderTheyCame(t *testing.T) {
 	if machines[0].CreationTimestamp.Equal(&machines[1].CreationTimestamp) {
 		slowest = machines[1]
 	}
-	w.hosts(simulator.Racks(1, 1))
-	w.provisioned(slowest)
+	f.hosts(simulator.Racks(1, 1))
+	f.waitForProvisioned(slowest)
 }
 
-func TestBrokenHostsAreToldFromBusyOnes(t *testing.T) {
+func TestWaitDistinguishesBrokenFromBusyHosts(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(2, 1))
-	w.cluster("one", "rack-1", "rack-2")
-	w.Expect(w.sim.FailPower(t.Context(), "rack-1")).To(Succeed())
-	w.Eventually(func() string { return w.host("rack-1-host-001").Status.ErrorMessage }).ShouldNot(BeEmpty())
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.Expect(w.waits(machine, infrav1.FailureDomainHostsUnhealthyReason)).To(ContainSubstring("1 host, 1 in error"))
-	w.Expect(w.sim.RestoreDomain(t.Context(), "rack-1")).To(Succeed())
-	w.provisioned(machine)
+	f := newFixture(t, simulator.Racks(2, 1))
+	f.cluster("one", "rack-1", "rack-2")
+	f.Expect(f.sim.FailPower(t.Context(), "rack-1")).To(Succeed())
+	f.Eventually(func() string { return f.host("rack-1-host-001").Status.ErrorMessage }).ShouldNot(BeEmpty())
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.Expect(f.waitForReason(machine, infrav1.FailureDomainHostsUnhealthyReason)).To(ContainSubstring("1 host, 1 in error"))
+	f.Expect(f.sim.RestoreDomain(t.Context(), "rack-1")).To(Succeed())
+	f.waitForProvisioned(machine)
 }
 
-func TestHostWithoutPowerIsGivenToNoMachine(t *testing.T) {
+func TestHostWithoutPowerIsNotClaimed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(2, 1))
-	w.cluster("one", "rack-1", "rack-2")
-	w.losePower("rack-1")
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.Expect(w.waits(machine, infrav1.FailureDomainHostsUnhealthyReason)).To(ContainSubstring("1 host, 1 without power"))
-	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
-	w.Expect(w.sim.RestoreDomain(t.Context(), "rack-1")).To(Succeed())
-	w.provisioned(machine)
+	f := newFixture(t, simulator.Racks(2, 1))
+	f.cluster("one", "rack-1", "rack-2")
+	f.losePower("rack-1")
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.Expect(f.waitForReason(machine, infrav1.FailureDomainHostsUnhealthyReason)).To(ContainSubstring("1 host, 1 without power"))
+	f.Expect(f.host(rack1).Spec.ConsumerRef).To(BeNil())
+	f.Expect(f.sim.RestoreDomain(t.Context(), "rack-1")).To(Succeed())
+	f.waitForProvisioned(machine)
 }
 
-func TestMachineThatWaitsIsToldOnceWhatItWaitsFor(t *testing.T) {
+func TestWaitIsReportedOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 3))
-	w.cluster("one", "rack-1")
-	waiting := w.machine("one", "waiting", "rack-1", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+	f := newFixture(t, simulator.Racks(1, 3))
+	f.cluster("one", "rack-1")
+	waiting := f.machine("one", "waiting", "rack-1", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
 		metal3.Spec.HostSelector.MatchLabels = map[string]string{"size": "huge"}
 	})
-	w.Expect(w.waits(waiting, infrav1.NoCapacityReason)).To(ContainSubstring("3 not matching spec.hostSelector"))
+	f.Expect(f.waitForReason(waiting, infrav1.NoCapacityReason)).To(ContainSubstring("3 not matching spec.hostSelector"))
 	// The machine's own first writes enqueue it once more. Their events precede the next machine, which is provisioned long
 	// afterwards.
-	w.provisioned(w.machine("one", "a", "rack-1"))
-	w.get(waiting)
+	f.waitForProvisioned(f.machine("one", "a", "rack-1"))
+	f.get(waiting)
 	version := waiting.ResourceVersion
 	for _, name := range []string{"b", "c"} {
-		w.provisioned(w.machine("one", name, "rack-1"))
+		f.waitForProvisioned(f.machine("one", name, "rack-1"))
 	}
-	w.Consistently(func() string {
-		w.get(waiting)
+	f.Consistently(func() string {
+		f.get(waiting)
 		return waiting.ResourceVersion
 	}).WithTimeout(time.Second).Should(Equal(version), "whose turn it is with the other hosts is nothing new to it")
 	for i := range 3 {
-		update(w, w.host(fmt.Sprintf("rack-1-host-%03d", i+1)), func(host *bmov1alpha1.BareMetalHost) {
+		update(f, f.host(fmt.Sprintf("rack-1-host-%03d", i+1)), func(host *bmov1alpha1.BareMetalHost) {
 			metav1.SetMetaDataAnnotation(&host.ObjectMeta, infrav1.UnhealthyAnnotation, "")
 		})
 	}
-	w.Expect(w.waits(waiting, infrav1.FailureDomainHostsUnhealthyReason)).To(ContainSubstring("3 marked unhealthy"))
+	f.Expect(f.waitForReason(waiting, infrav1.FailureDomainHostsUnhealthyReason)).To(ContainSubstring("3 marked unhealthy"))
 }
 
 func preferred(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
 	metal3.Spec.FailureDomainPolicy = infrav1.FailureDomainPreferred
 }
 
-func TestPreferredDomainIsLeftWhenItIsFull(t *testing.T) {
+func TestPreferredDomain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(2, 1))
-	w.cluster("one", "rack-1", "rack-2")
-	first, second := w.machine("one", "first", "rack-1", preferred), (*infrav1.Metal3Machine)(nil)
-	w.Expect(w.provisioned(first).Name).To(Equal("rack-1-host-001"))
-	second = w.machine("one", "second", "rack-1", preferred)
-	w.Expect(w.provisioned(second).Name).To(Equal("rack-2-host-001"))
-	w.Expect(second.Spec.FailureDomain).To(Equal("rack-1"), "what was asked for stays")
-	w.Expect(second.Status.FailureDomain).To(Equal("rack-2"), "where it is, is shown")
+	f := newFixture(t, simulator.Racks(2, 1))
+	f.cluster("one", "rack-1", "rack-2")
+	first, second := f.machine("one", "first", "rack-1", preferred), (*infrav1.Metal3Machine)(nil)
+	f.Expect(f.waitForProvisioned(first).Name).To(Equal("rack-1-host-001"))
+	second = f.machine("one", "second", "rack-1", preferred)
+	f.Expect(f.waitForProvisioned(second).Name).To(Equal("rack-2-host-001"))
+	f.Expect(second.Spec.FailureDomain).To(Equal("rack-1"), "what was asked for stays")
+	f.Expect(second.Status.FailureDomain).To(Equal("rack-2"), "where it is, is shown")
 }
 
-func TestWithoutADomainAnySelectedHostWillDo(t *testing.T) {
+func TestMachineWithoutDomain(t *testing.T) {
 	t.Parallel()
 	layout := simulator.Racks(3, 1)
 	layout.Domains[2].Labels = map[string]string{"size": "large"}
-	w := newWorld(t, layout)
-	w.cluster("one")
-	machine := w.machine("one", "worker", "", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+	f := newFixture(t, layout)
+	f.cluster("one")
+	machine := f.machine("one", "worker", "", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
 		metal3.Spec.HostSelector.MatchExpressions = []infrav1.HostSelectorRequirement{{Key: "size", Operator: "In", Values: []string{"large"}}}
 	})
-	w.Expect(w.provisioned(machine).Name).To(Equal("rack-3-host-001"))
-	other := w.machine("one", "other", "", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+	f.Expect(f.waitForProvisioned(machine).Name).To(Equal("rack-3-host-001"))
+	other := f.machine("one", "other", "", func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
 		metal3.Spec.HostSelector.MatchLabels = map[string]string{"size": "huge"}
 	})
-	w.Expect(w.waits(other, infrav1.NoCapacityReason)).To(ContainSubstring("2 not matching spec.hostSelector"))
-	host := w.host("rack-1-host-001")
-	update(w, host, func(host *bmov1alpha1.BareMetalHost) { host.Labels["size"] = "huge" })
-	w.Expect(w.provisioned(other).Name).To(Equal("rack-1-host-001"), "a label that is put on a host wakes it")
+	f.Expect(f.waitForReason(other, infrav1.NoCapacityReason)).To(ContainSubstring("2 not matching spec.hostSelector"))
+	host := f.host("rack-1-host-001")
+	update(f, host, func(host *bmov1alpha1.BareMetalHost) { host.Labels["size"] = "huge" })
+	f.Expect(f.waitForProvisioned(other).Name).To(Equal("rack-1-host-001"), "a new label of a host enqueues it")
 }
 
 func cordon(infra *infrav1.Metal3Cluster, domain string) {
@@ -187,40 +187,40 @@ func cordon(infra *infrav1.Metal3Cluster, domain string) {
 
 func TestCordonedDomainReceivesNoMachines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(2, 1))
-	infra := w.clusterWith("one", func(infra *infrav1.Metal3Cluster) { cordon(infra, "rack-1") }, "rack-1", "rack-2")
-	named, anywhere := w.machine("one", "named", "rack-1"), w.machine("one", "anywhere", "")
-	w.waits(named, "FailureDomainNotReady")
-	w.Expect(w.provisioned(anywhere).Name).To(Equal("rack-2-host-001"))
-	update(w, infra, func(infra *infrav1.Metal3Cluster) { infra.Spec.Distribution.FailureDomains = nil })
-	w.Expect(w.provisioned(named).Name).To(Equal("rack-1-host-001"))
+	f := newFixture(t, simulator.Racks(2, 1))
+	infra := f.clusterWith("one", func(infra *infrav1.Metal3Cluster) { cordon(infra, "rack-1") }, "rack-1", "rack-2")
+	named, anywhere := f.machine("one", "named", "rack-1"), f.machine("one", "anywhere", "")
+	f.waitForReason(named, "FailureDomainNotReady")
+	f.Expect(f.waitForProvisioned(anywhere).Name).To(Equal("rack-2-host-001"))
+	update(f, infra, func(infra *infrav1.Metal3Cluster) { infra.Spec.Distribution.FailureDomains = nil })
+	f.Expect(f.waitForProvisioned(named).Name).To(Equal("rack-1-host-001"))
 }
 
-func TestHostOfAnotherConsumerIsLeftAlone(t *testing.T) {
+func TestHostOfAnotherConsumerIsNotClaimed(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
+	f := newEmptyFixture(t)
 	layout := simulator.Racks(1, 1)
-	theirs := &corev1.ObjectReference{APIVersion: "example.com/v1", Kind: "Server", Namespace: w.name, Name: "theirs"}
+	theirs := &corev1.ObjectReference{APIVersion: "example.com/v1", Kind: "Server", Namespace: f.name, Name: "theirs"}
 	layout.Change = func(host *bmov1alpha1.BareMetalHost) { host.Spec.ConsumerRef = theirs }
-	w.hosts(layout)
-	w.start()
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.waits(machine, infrav1.NoCapacityReason)
-	w.Expect(machine.Annotations).NotTo(HaveKey(infrav1.HostAnnotation))
-	before := w.host("rack-1-host-001")
-	w.remove(machine)
-	after := w.host("rack-1-host-001")
-	w.Expect(after.Spec).To(Equal(before.Spec))
-	w.Expect(after.OwnerReferences).To(BeEmpty())
+	f.hosts(layout)
+	f.start()
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.waitForReason(machine, infrav1.NoCapacityReason)
+	f.Expect(machine.Annotations).NotTo(HaveKey(infrav1.HostAnnotation))
+	before := f.host("rack-1-host-001")
+	f.deleteMachine(machine)
+	after := f.host("rack-1-host-001")
+	f.Expect(after.Spec).To(Equal(before.Spec))
+	f.Expect(after.OwnerReferences).To(BeEmpty())
 }
 
-func TestWaitIsSummedUpAsNotReady(t *testing.T) {
+func TestWaitingMachineIsNotReady(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.sim.Stick(bmov1alpha1.StateProvisioning, client.ObjectKeyFromObject(w.host("rack-1-host-001")))
-	w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
-	w.Expect(conditions.IsTrue(machine, clusterv1.ReadyCondition)).To(BeFalse())
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.sim.Stick(bmov1alpha1.StateProvisioning, client.ObjectKeyFromObject(f.host("rack-1-host-001")))
+	f.waitForCondition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
+	f.Expect(conditions.IsTrue(machine, clusterv1.ReadyCondition)).To(BeFalse())
 }

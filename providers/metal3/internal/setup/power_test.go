@@ -16,91 +16,91 @@ import (
 )
 
 // losePower cuts the power of a rack, and waits until the operator has detected it.
-func (w *world) losePower(rack string) {
-	w.t.Helper()
-	w.Expect(w.sim.LoseDomain(w.t.Context(), rack)).To(Succeed())
-	w.Eventually(func() bool { return simulator.WithoutPower(w.host(rack + "-host-001")) }).Should(BeTrue())
+func (f *fixture) losePower(rack string) {
+	f.t.Helper()
+	f.Expect(f.sim.LoseDomain(f.t.Context(), rack)).To(Succeed())
+	f.Eventually(func() bool { return simulator.WithoutPower(f.host(rack + "-host-001")) }).Should(BeTrue())
 }
 
-func TestMachineOnAHostWithoutPowerSaysSoUntilThePowerIsBack(t *testing.T) {
+func TestMachineReportsPowerFailure(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.provisioned(machine)
-	w.losePower("rack-1")
-	w.Expect(w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostErrorReason)).To(And(
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.waitForProvisioned(machine)
+	f.losePower("rack-1")
+	f.Expect(f.waitForCondition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostErrorReason)).To(And(
 		ContainSubstring("BareMetalHost "+rack1+", provisioned: "), ContainSubstring("cannot reach the power"), ContainSubstring("restore the power")))
-	w.Expect(w.sim.RestoreDomain(t.Context(), "rack-1")).To(Succeed())
-	w.condition(machine, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+	f.Expect(f.sim.RestoreDomain(t.Context(), "rack-1")).To(Succeed())
+	f.waitForCondition(machine, clusterv1.ReadyCondition, clusterv1.ReadyReason)
 }
 
 // An operator that cannot control the power of a machine neither deprovisions its host nor reports an error. Following the
 // message of the machine releases it.
-func TestDeletedMachineWithoutPowerSaysWhatLetsItGoAndThatDoes(t *testing.T) {
+func TestDeletionWithoutPower(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.provisioned(machine)
-	w.losePower("rack-1")
-	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.waitForProvisioned(machine)
+	f.losePower("rack-1")
+	f.Expect(f.client.Delete(t.Context(), machine)).To(Succeed())
 	deleting := func(message string) {
-		w.t.Helper()
-		w.Eventually(func(g Gomega) string {
-			g.Expect(w.get(machine)).NotTo(BeNil())
-			return w.condition(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition, infrav1.Metal3MachineDeletingReason)
+		f.t.Helper()
+		f.Eventually(func(g Gomega) string {
+			g.Expect(f.get(machine)).NotTo(BeNil())
+			return f.waitForCondition(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition, infrav1.Metal3MachineDeletingReason)
 		}).Should(ContainSubstring(message))
 	}
 	deleting(`set the annotation baremetalhost.metal3.io/detached of the BareMetalHost to {"force":true}`)
 
-	update(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
+	update(f, f.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
 		metav1.SetMetaDataAnnotation(&host.ObjectMeta, bmov1alpha1.DetachedAnnotation, `{"force":true}`)
 	})
 	deleting("it is detached by force: delete the BareMetalHost")
-	w.Eventually(func() bmov1alpha1.OperationalStatus { return w.host(rack1).Status.OperationalStatus }).Should(Equal(bmov1alpha1.OperationalStatusDetached))
-	w.Expect(w.client.Delete(t.Context(), w.host(rack1))).To(Succeed())
-	w.gone(machine)
+	f.Eventually(func() bmov1alpha1.OperationalStatus { return f.host(rack1).Status.OperationalStatus }).Should(Equal(bmov1alpha1.OperationalStatusDetached))
+	f.Expect(f.client.Delete(t.Context(), f.host(rack1))).To(Succeed())
+	f.waitForDeletion(machine)
 }
 
-func TestDeletedMachineGoesWhenThePowerIsBack(t *testing.T) {
+func TestDeletionAfterPowerRestore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.provisioned(machine)
-	w.losePower("rack-1")
-	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	w.Eventually(func() bmov1alpha1.ProvisioningState { return w.host(rack1).Status.Provisioning.State }).Should(Equal(bmov1alpha1.StateDeprovisioning))
-	w.Expect(w.sim.RestoreDomain(t.Context(), "rack-1")).To(Succeed())
-	w.gone(machine)
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.waitForProvisioned(machine)
+	f.losePower("rack-1")
+	f.Expect(f.client.Delete(t.Context(), machine)).To(Succeed())
+	f.Eventually(func() bmov1alpha1.ProvisioningState { return f.host(rack1).Status.Provisioning.State }).Should(Equal(bmov1alpha1.StateDeprovisioning))
+	f.Expect(f.sim.RestoreDomain(t.Context(), "rack-1")).To(Succeed())
+	f.waitForDeletion(machine)
 }
 
 // The operator limits the number of hosts that it works on, and leaves the state of others unchanged.
-func TestMachineSaysThatItsHostWaitsForOthers(t *testing.T) {
+func TestMachineReportsDelayedHost(t *testing.T) {
 	t.Parallel()
-	w := stillWorld(t)
-	w.hosts(simulator.Racks(1, 1))
-	w.start()
-	w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
+	f := newStaticFixture(t)
+	f.hosts(simulator.Racks(1, 1))
+	f.start()
+	f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.waitForCondition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
 	delay := func(state bmov1alpha1.ProvisioningState, status bmov1alpha1.OperationalStatus) {
-		updateStatus(w, w.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
+		updateStatus(f, f.host(rack1), func(host *bmov1alpha1.BareMetalHost) {
 			host.Status.Provisioning.State, host.Status.OperationalStatus = state, status
 		})
 	}
 	delay(bmov1alpha1.StateAvailable, bmov1alpha1.OperationalStatusDelayed)
-	w.Eventually(func() string {
-		return w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
+	f.Eventually(func() string {
+		return f.waitForCondition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisioningReason)
 	}).Should(ContainSubstring("PROVISIONING_LIMIT"))
 	delay(bmov1alpha1.StateProvisioned, bmov1alpha1.OperationalStatusOK)
-	w.condition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineWaitingForNodeReason)
-	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+	f.waitForCondition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineWaitingForNodeReason)
+	f.Expect(f.client.Delete(t.Context(), machine)).To(Succeed())
 	delay(bmov1alpha1.StateProvisioned, bmov1alpha1.OperationalStatusDelayed)
-	w.Eventually(func() string {
-		return w.waits(machine, infrav1.Metal3MachineDeletingReason)
+	f.Eventually(func() string {
+		return f.waitForReason(machine, infrav1.Metal3MachineDeletingReason)
 	}).Should(And(ContainSubstring("not deprovisioned"), ContainSubstring("PROVISIONING_LIMIT")))
 	delay(bmov1alpha1.StateAvailable, bmov1alpha1.OperationalStatusOK)
-	w.gone(machine)
+	f.waitForDeletion(machine)
 }

@@ -33,24 +33,24 @@ type history struct {
 	done   chan struct{}
 }
 
-func (w *world) recordOwners() *history {
-	w.t.Helper()
+func (f *fixture) recordOwners() *history {
+	f.t.Helper()
 	l := &history{owners: map[string][]string{}, done: make(chan struct{})}
 	var err error
-	l.watch, err = w.client.Watch(w.t.Context(), &bmov1alpha1.BareMetalHostList{}, client.InNamespace(w.name))
-	w.Expect(err).NotTo(HaveOccurred())
+	l.watch, err = f.client.Watch(f.t.Context(), &bmov1alpha1.BareMetalHostList{}, client.InNamespace(f.name))
+	f.Expect(err).NotTo(HaveOccurred())
 	go func() {
 		defer close(l.done)
 		for event := range l.watch.ResultChan() {
 			if host, ok := event.Object.(*bmov1alpha1.BareMetalHost); ok {
-				l.note(host)
+				l.record(host)
 			}
 		}
 	}()
 	return l
 }
 
-func (l *history) note(host *bmov1alpha1.BareMetalHost) {
+func (l *history) record(host *bmov1alpha1.BareMetalHost) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	owner := ""
@@ -72,60 +72,60 @@ func (l *history) close() map[string][]string {
 
 // Two managers, each with its own machines, compete for the same hosts. Each host changes from no consumer to one machine, and
 // never from one machine to another; no machine ever has two hosts.
-func TestTwoManagersNeverShareAHost(t *testing.T) {
+func TestTwoManagersDoNotShareHosts(t *testing.T) {
 	t.Parallel()
 	const hosts = 80
-	w := emptyWorld(t)
-	w.hosts(simulator.Racks(5, hosts/5))
-	owners := w.recordOwners()
+	f := newEmptyFixture(t)
+	f.hosts(simulator.Racks(5, hosts/5))
+	owners := f.recordOwners()
 	racks := []string{"rack-1", "rack-2", "rack-3", "rack-4", "rack-5"}
 	var machines []*infrav1.Metal3Machine
-	managers := []string{w.name + "-a", w.name + "-b"}
+	managers := []string{f.name + "-a", f.name + "-b"}
 	for _, filter := range managers {
 		cluster := "cluster-" + filter[len(filter)-1:]
-		w.clusterWith(cluster, func(infra *infrav1.Metal3Cluster) { infra.Labels[clusterv1.WatchLabel] = filter }, racks...)
+		f.clusterWith(cluster, func(infra *infrav1.Metal3Cluster) { infra.Labels[clusterv1.WatchLabel] = filter }, racks...)
 		for i := range hosts * 6 / 10 { // together they need more hosts than exist
-			machines = append(machines, w.machine(cluster, fmt.Sprintf("%s-%03d", cluster, i), racks[i%5], func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+			machines = append(machines, f.machine(cluster, fmt.Sprintf("%s-%03d", cluster, i), racks[i%5], func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
 				metal3.Labels[clusterv1.WatchLabel] = filter
 			}))
 		}
 	}
 	for _, filter := range managers {
-		w.manage(filter)
+		f.manage(filter)
 	}
 	// left returns the hosts without a consumer, with their state: a host that is not available is a different failure than one
 	// that no machine asks for.
 	left := func() []simulator.Placement {
-		placements, err := simulator.Placements(t.Context(), w.client, w.name)
-		w.Expect(err).NotTo(HaveOccurred())
+		placements, err := simulator.Placements(t.Context(), f.client, f.name)
+		f.Expect(err).NotTo(HaveOccurred())
 		return slices.DeleteFunc(placements, func(p simulator.Placement) bool { return p.Consumer != "" })
 	}
 	// Two managers that compete for every host are slow on two cores shared with other tests.
-	w.SetDefaultEventuallyTimeout(5 * time.Minute)
-	w.Eventually(left).Should(BeEmpty(), w.waiting("every host is taken"))
+	f.SetDefaultEventuallyTimeout(5 * time.Minute)
+	f.Eventually(left).Should(BeEmpty(), f.countWaiting("every host is taken"))
 	// Deletes some machines, so that hosts change their consumers under the two managers.
 	for _, machine := range machines {
-		w.get(machine)
+		f.get(machine)
 	}
 	for i, machine := range machines {
 		if i%4 == 0 {
-			w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
+			f.Expect(f.client.Delete(t.Context(), machine)).To(Succeed())
 		}
 	}
-	w.Eventually(func() int {
+	f.Eventually(func() int {
 		list := &infrav1.Metal3MachineList{}
-		w.Expect(w.client.List(t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+		f.Expect(f.client.List(t.Context(), list, client.InNamespace(f.name))).To(Succeed())
 		return len(list.Items)
-	}).Should(Equal(len(machines)*3/4), w.waiting("those that are deleted go"))
-	w.Eventually(left).Should(HaveLen(hosts-len(machines)*3/4), w.waiting("all that are left have one now"))
-	checkOwners(w, owners.close())
+	}).Should(Equal(len(machines)*3/4), f.countWaiting("those that are deleted go"))
+	f.Eventually(left).Should(HaveLen(hosts-len(machines)*3/4), f.countWaiting("all that are left have one now"))
+	checkOwners(f, owners.close())
 }
 
-// waiting returns, when an assertion fails, the messages of machines without a host and of machines being deleted.
-func (w *world) waiting(expected string) func() string {
+// countWaiting returns, when an assertion fails, the messages of machines without a host and of machines being deleted.
+func (f *fixture) countWaiting(expected string) func() string {
 	return func() string {
 		list := &infrav1.Metal3MachineList{}
-		w.Expect(w.client.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
+		f.Expect(f.client.List(f.t.Context(), list, client.InNamespace(f.name))).To(Succeed())
 		said := []string{expected}
 		for i := range list.Items {
 			metal3 := &list.Items[i]
@@ -139,17 +139,17 @@ func (w *world) waiting(expected string) func() string {
 	}
 }
 
-func checkOwners(w *world, histories map[string][]string) {
-	w.t.Helper()
+func checkOwners(f *fixture, histories map[string][]string) {
+	f.t.Helper()
 	hostOf := map[string]string{}
 	for host, history := range histories {
 		for i, owner := range history {
 			if owner == "" {
 				continue
 			}
-			w.Expect(i == 0 || history[i-1] == "").To(BeTrue(), "%s went from %s to %s", host, history[max(i-1, 0)], owner)
+			f.Expect(i == 0 || history[i-1] == "").To(BeTrue(), "%s went from %s to %s", host, history[max(i-1, 0)], owner)
 			other, twice := hostOf[owner]
-			w.Expect(twice).To(BeFalse(), "%s had %s and %s", owner, other, host)
+			f.Expect(twice).To(BeFalse(), "%s had %s and %s", owner, other, host)
 			hostOf[owner] = host
 		}
 	}

@@ -17,31 +17,31 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-func TestOneControlPlaneMachineMovesToARackThatIsAdded(t *testing.T) {
+func TestRebalanceControlPlane(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(3, 2))
-	infra := w.clusterWith("one", func(infra *infrav1.Metal3Cluster) {
+	f := newFixture(t, simulator.Racks(3, 2))
+	infra := f.clusterWith("one", func(infra *infrav1.Metal3Cluster) {
 		infra.Spec.Distribution = faultlinev1.Distribution{ControlPlane: faultlinev1.ControlPlaneDistribution{
 			Rebalance: faultlinev1.ControlPlaneRebalanceSurgeOne, StabilizationSeconds: ptr.To[int32](0),
 		}}
 	}, "rack-1", "rack-2")
-	w.machineTemplate("template", false, "")
+	f.machineTemplate("template", false, "")
 	testworld.Move{
-		User: w.user(), Infra: infra, Domains: [2]string{"rack-1", "rack-2"}, Template: "Metal3MachineTemplate",
+		User: f.user(), Infra: infra, Domains: [2]string{"rack-1", "rack-2"}, Template: "Metal3MachineTemplate",
 		Member: func(name, rack string, annotations map[string]string) client.Object {
-			machine := w.machine("one", name, rack, func(machine *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+			machine := f.machine("one", name, rack, func(machine *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
 				machine.Labels[clusterv1.MachineControlPlaneLabel], metal3.Labels[clusterv1.MachineControlPlaneLabel] = "", ""
 				metal3.Annotations = annotations
 			})
-			w.provisioned(machine)
+			f.waitForProvisioned(machine)
 			return machine
 		},
 		Add: func() string {
-			update(w, infra, func(infra *infrav1.Metal3Cluster) {
+			update(f, infra, func(infra *infrav1.Metal3Cluster) {
 				infra.Spec.FailureDomains = append(infra.Spec.FailureDomains, clusterv1.FailureDomain{Name: "rack-3", ControlPlane: ptr.To(true)})
 			})
-			w.Eventually(func(g Gomega) {
-				w.get(infra)
+			f.Eventually(func(g Gomega) {
+				f.get(infra)
 				g.Expect(domain(infra, "rack-3").ControlPlane).To(HaveValue(BeTrue()), "%s", testworld.Describe(infra))
 			}).Should(Succeed())
 			return "rack-3"

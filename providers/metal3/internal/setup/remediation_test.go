@@ -25,7 +25,7 @@ import (
 
 // unhealthyMachine is a machine with a Node, whose host can delay changes of its power.
 type unhealthyMachine struct {
-	*world
+	*fixture
 	machine *infrav1.Metal3Machine
 	key     client.ObjectKey // of the host
 }
@@ -33,16 +33,16 @@ type unhealthyMachine struct {
 // newUnhealthyMachine creates a machine with a Node on the only host.
 func newUnhealthyMachine(t *testing.T) *unhealthyMachine {
 	t.Helper()
-	return newWorld(t, simulator.Racks(1, 1)).unhealthyMachine()
+	return newFixture(t, simulator.Racks(1, 1)).unhealthyMachine()
 }
 
 // unhealthyMachine creates a cluster with one machine, which has its Node.
-func (w *world) unhealthyMachine() *unhealthyMachine {
-	w.t.Helper()
-	w.cluster("one", "rack-1")
-	p := &unhealthyMachine{world: w, machine: w.machine("one", "cp-0", "rack-1")}
-	p.key = client.ObjectKeyFromObject(w.provisioned(p.machine))
-	updateStatus(w, p.owner(), func(owner *clusterv1.Machine) {
+func (f *fixture) unhealthyMachine() *unhealthyMachine {
+	f.t.Helper()
+	f.cluster("one", "rack-1")
+	p := &unhealthyMachine{fixture: f, machine: f.machine("one", "cp-0", "rack-1")}
+	p.key = client.ObjectKeyFromObject(f.waitForProvisioned(p.machine))
+	updateStatus(f, p.owner(), func(owner *clusterv1.Machine) {
 		owner.Status.NodeRef = clusterv1.MachineNodeReference{Name: p.nodeName()}
 	})
 	return p
@@ -79,8 +79,8 @@ func (p *unhealthyMachine) remediate(retries int32) *infrav1.Metal3Remediation {
 	return remediation
 }
 
-// reaches waits until the remediation is in the phase.
-func (p *unhealthyMachine) reaches(remediation *infrav1.Metal3Remediation, phase infrav1.RemediationPhase) {
+// waitForPhase waits until the remediation is in the phase.
+func (p *unhealthyMachine) waitForPhase(remediation *infrav1.Metal3Remediation, phase infrav1.RemediationPhase) {
 	p.t.Helper()
 	p.Eventually(func() infrav1.RemediationPhase {
 		p.get(remediation)
@@ -88,8 +88,8 @@ func (p *unhealthyMachine) reaches(remediation *infrav1.Metal3Remediation, phase
 	}).Should(Equal(phase))
 }
 
-// timesOut backdates the start of the attempt.
-func (p *unhealthyMachine) timesOut(remediation *infrav1.Metal3Remediation) {
+// expireTimeout backdates the start of the attempt.
+func (p *unhealthyMachine) expireTimeout(remediation *infrav1.Metal3Remediation) {
 	p.t.Helper()
 	p.Eventually(func() error {
 		p.get(remediation)
@@ -125,7 +125,7 @@ func (p *unhealthyMachine) volume() *storagev1.VolumeAttachment {
 	return attachment
 }
 
-func TestRemediationRebootsTheHostWhenItsNodeIsEmpty(t *testing.T) {
+func TestRemediationRebootsHost(t *testing.T) {
 	t.Parallel()
 	p := newUnhealthyMachine(t)
 	before := p.node()
@@ -144,7 +144,7 @@ func TestRemediationRebootsTheHostWhenItsNodeIsEmpty(t *testing.T) {
 	p.Expect(p.client.Delete(t.Context(), pod)).To(Succeed())
 	p.Consistently(func() bool { return p.host(p.key.Name).Status.PoweredOn }).WithTimeout(time.Second).Should(BeFalse(), "the volume is still there")
 	p.Expect(p.client.Delete(t.Context(), volume)).To(Succeed())
-	p.reaches(remediation, infrav1.RemediationWaiting)
+	p.waitForPhase(remediation, infrav1.RemediationWaiting)
 	p.Eventually(func() []string {
 		p.get(remediation)
 		return remediation.Finalizers
@@ -157,10 +157,10 @@ func TestRemediationRebootsTheHostWhenItsNodeIsEmpty(t *testing.T) {
 	p.Expect(p.host(p.key.Name).Annotations).NotTo(HaveKey(infrav1.UnhealthyAnnotation))
 
 	p.Expect(p.client.Delete(t.Context(), remediation)).To(Succeed())
-	p.gone(remediation)
+	p.waitForDeletion(remediation)
 }
 
-func TestRemediationIsTriedAgainAndThenLeftToTheOwner(t *testing.T) {
+func TestRemediationRetriesThenReplaces(t *testing.T) {
 	t.Parallel()
 	p := newUnhealthyMachine(t)
 	remediation := p.remediate(2)
@@ -171,52 +171,52 @@ func TestRemediationIsTriedAgainAndThenLeftToTheOwner(t *testing.T) {
 			g.Expect(remediation.Status.RetryCount).To(Equal(try + 1))
 			g.Expect(remediation.Finalizers).To(BeEmpty(), "the host has been rebooted")
 		}).Should(Succeed())
-		p.timesOut(remediation)
+		p.expireTimeout(remediation)
 	}
-	p.reaches(remediation, infrav1.RemediationDeletingMachine)
+	p.waitForPhase(remediation, infrav1.RemediationDeletingMachine)
 	owner := p.owner()
 	p.Expect(conditions.GetReason(owner, clusterv1.MachineOwnerRemediatedCondition)).To(Equal(clusterv1.MachineOwnerRemediatedWaitingForRemediationReason))
 	p.Expect(conditions.IsFalse(owner, clusterv1.MachineOwnerRemediatedCondition)).To(BeTrue())
 	p.Expect(v1beta1conditions.IsFalse(owner, clusterv1.MachineOwnerRemediatedV1Beta1Condition)).To(BeTrue(), "for owners of the older contract")
 	p.Expect(p.host(p.key.Name).Annotations).To(HaveKey(infrav1.UnhealthyAnnotation))
 
-	p.remove(p.machine)
-	next := p.world.machine("one", "cp-1", "rack-1")
-	p.waits(next, infrav1.FailureDomainHostsUnhealthyReason)
+	p.deleteMachine(p.machine)
+	next := p.fixture.machine("one", "cp-1", "rack-1")
+	p.waitForReason(next, infrav1.FailureDomainHostsUnhealthyReason)
 }
 
-func TestHostThatDoesNotPowerOffIsGivenUp(t *testing.T) {
+func TestRemediationGivesUp(t *testing.T) {
 	t.Parallel()
 	p := newUnhealthyMachine(t)
 	p.sim.Stick(bmov1alpha1.StateProvisioned, p.key)
 	remediation := p.remediate(1)
 	p.Eventually(func() map[string]string { return p.host(p.key.Name).Annotations }).Should(HaveKey(p.annotation(remediation)))
 	p.Expect(p.node().Spec.Taints).NotTo(outOfService())
-	p.timesOut(remediation)
-	p.reaches(remediation, infrav1.RemediationDeletingMachine)
+	p.expireTimeout(remediation)
+	p.waitForPhase(remediation, infrav1.RemediationDeletingMachine)
 	p.Eventually(func() map[string]string { return p.host(p.key.Name).Annotations }).ShouldNot(HaveKey(p.annotation(remediation)))
 	p.Expect(p.host(p.key.Name).Annotations).To(HaveKey(infrav1.UnhealthyAnnotation))
 	p.Expect(p.client.Delete(t.Context(), remediation)).To(Succeed())
-	p.gone(remediation)
+	p.waitForDeletion(remediation)
 }
 
-func TestHostThatIsMeantToBeOffIsNotRebooted(t *testing.T) {
+func TestHostThatShouldBeOffIsNotRebooted(t *testing.T) {
 	t.Parallel()
 	p := newUnhealthyMachine(t)
-	update(p.world, p.machine, func(machine *infrav1.Metal3Machine) { machine.Annotations[clusterv1.PausedAnnotation] = "" })
-	p.condition(p.machine, clusterv1.PausedCondition, clusterv1.PausedReason)
-	update(p.world, p.host(p.key.Name), func(host *bmov1alpha1.BareMetalHost) { host.Spec.Online = false })
+	update(p.fixture, p.machine, func(machine *infrav1.Metal3Machine) { machine.Annotations[clusterv1.PausedAnnotation] = "" })
+	p.waitForCondition(p.machine, clusterv1.PausedCondition, clusterv1.PausedReason)
+	update(p.fixture, p.host(p.key.Name), func(host *bmov1alpha1.BareMetalHost) { host.Spec.Online = false })
 	remediation := p.remediate(1)
-	p.reaches(remediation, infrav1.RemediationFailed)
+	p.waitForPhase(remediation, infrav1.RemediationFailed)
 	p.Expect(p.host(p.key.Name).Annotations).NotTo(HaveKey(p.annotation(remediation)))
 }
 
 func TestHostThatMustNotBePoweredOffIsRestarted(t *testing.T) {
 	t.Parallel()
 	p := newUnhealthyMachine(t)
-	update(p.world, p.host(p.key.Name), func(host *bmov1alpha1.BareMetalHost) { host.Spec.DisablePowerOff = true })
+	update(p.fixture, p.host(p.key.Name), func(host *bmov1alpha1.BareMetalHost) { host.Spec.DisablePowerOff = true })
 	remediation := p.remediate(1)
-	p.reaches(remediation, infrav1.RemediationWaiting)
+	p.waitForPhase(remediation, infrav1.RemediationWaiting)
 	p.Eventually(func(g Gomega) {
 		p.get(remediation)
 		g.Expect(remediation.Finalizers).To(BeEmpty())
@@ -225,14 +225,14 @@ func TestHostThatMustNotBePoweredOffIsRestarted(t *testing.T) {
 	p.Expect(p.host(p.key.Name).Status.PoweredOn).To(BeTrue())
 }
 
-func TestMachineWithoutAHostIsLeftToItsOwner(t *testing.T) {
+func TestMachineWithoutHostIsReplaced(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 0))
-	w.cluster("one", "rack-1")
-	p := &unhealthyMachine{world: w, machine: w.machine("one", "cp-0", "rack-1")}
-	w.waits(p.machine, infrav1.FailureDomainWithoutHostsReason)
+	f := newFixture(t, simulator.Racks(1, 0))
+	f.cluster("one", "rack-1")
+	p := &unhealthyMachine{fixture: f, machine: f.machine("one", "cp-0", "rack-1")}
+	f.waitForReason(p.machine, infrav1.FailureDomainWithoutHostsReason)
 	remediation := p.remediate(3)
-	p.reaches(remediation, infrav1.RemediationDeletingMachine)
+	p.waitForPhase(remediation, infrav1.RemediationDeletingMachine)
 	p.Expect(conditions.IsFalse(p.owner(), clusterv1.MachineOwnerRemediatedCondition)).To(BeTrue())
 }
 
@@ -276,7 +276,7 @@ func TestRestartInEveryPhaseOfARemediation(t *testing.T) {
 }
 
 // A remediation that is deleted halfway, because the Node became healthy or the Machine is deleted, is cleaned up completely.
-func TestRemediationDeletedHalfWay(t *testing.T) {
+func TestDeletedRemediationPowersOnHost(t *testing.T) {
 	t.Parallel()
 	t.Run("the Machine stays", func(t *testing.T) {
 		t.Parallel()
@@ -286,7 +286,7 @@ func TestRemediationDeletedHalfWay(t *testing.T) {
 		remediation := p.remediate(1)
 		p.Eventually(func() []corev1.Taint { return p.node().Spec.Taints }).Should(outOfService())
 		p.Expect(p.client.Delete(t.Context(), remediation)).To(Succeed())
-		p.gone(remediation)
+		p.waitForDeletion(remediation)
 		p.Expect(p.host(p.key.Name).Annotations).NotTo(HaveKey(p.annotation(remediation)))
 		p.Expect(p.node().Spec.Taints).To(Equal(taints))
 		p.Eventually(func() bool { return p.host(p.key.Name).Status.PoweredOn }).Should(BeTrue())
@@ -297,9 +297,9 @@ func TestRemediationDeletedHalfWay(t *testing.T) {
 		p.pod()
 		remediation := p.remediate(1)
 		p.Eventually(func() []corev1.Taint { return p.node().Spec.Taints }).Should(outOfService())
-		p.remove(p.machine)
+		p.deleteMachine(p.machine)
 		p.Expect(p.client.Delete(t.Context(), remediation)).To(Succeed())
-		p.gone(remediation)
+		p.waitForDeletion(remediation)
 		p.Expect(p.host(p.key.Name).Annotations).NotTo(HaveKey(p.annotation(remediation)))
 	})
 }
@@ -308,13 +308,13 @@ func TestPausedRemediationWaits(t *testing.T) {
 	t.Parallel()
 	p := newUnhealthyMachine(t)
 	cluster := &clusterv1.Cluster{ObjectMeta: p.meta("one")}
-	update(p.world, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
-	p.condition(p.machine, clusterv1.PausedCondition, clusterv1.PausedReason)
+	update(p.fixture, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
+	p.waitForCondition(p.machine, clusterv1.PausedCondition, clusterv1.PausedReason)
 	remediation := p.remediate(1)
 	p.Consistently(func() infrav1.RemediationPhase {
 		p.get(remediation)
 		return remediation.Status.Phase
 	}).WithTimeout(time.Second).Should(BeEmpty())
-	update(p.world, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = nil })
-	p.reaches(remediation, infrav1.RemediationWaiting)
+	update(p.fixture, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = nil })
+	p.waitForPhase(remediation, infrav1.RemediationWaiting)
 }

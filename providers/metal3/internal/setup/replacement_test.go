@@ -19,40 +19,40 @@ import (
 
 const rack1Second = "rack-1-host-002"
 
-func TestReplacementPrefersAnotherHostThanTheOneWhoseNodeNeverJoined(t *testing.T) {
+func TestReplacementAvoidsHostWithoutNode(t *testing.T) {
 	t.Parallel()
-	w := emptyWorld(t)
-	w.joins = func(node *corev1.Node) bool { return !strings.HasSuffix(node.Name, "-first") }
-	w.hosts(simulator.Racks(1, 2))
-	w.start()
-	w.cluster("one", "rack-1")
-	first := w.machine("one", "first", "rack-1")
-	w.condition(first, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineWaitingForNodeReason)
-	w.Expect(hostOf(first)).To(Equal(rack1))
-	w.remove(first)
-	w.Expect(w.host(rack1).Annotations).To(HaveKey(infrav1.MachineFailedAnnotation))
-	w.stop()
-	w.start() // another manager has its own records
-	w.Expect(w.provisioned(w.machine("one", "second", "rack-1")).Name).To(Equal(rack1Second))
-	third := w.provisioned(w.machine("one", "third", "rack-1"))
-	w.Expect(third.Name).To(Equal(rack1), "it is better than none")
-	w.Expect(third.Annotations).NotTo(HaveKey(infrav1.MachineFailedAnnotation))
+	f := newEmptyFixture(t)
+	f.joins = func(node *corev1.Node) bool { return !strings.HasSuffix(node.Name, "-first") }
+	f.hosts(simulator.Racks(1, 2))
+	f.start()
+	f.cluster("one", "rack-1")
+	first := f.machine("one", "first", "rack-1")
+	f.waitForCondition(first, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineWaitingForNodeReason)
+	f.Expect(hostOf(first)).To(Equal(rack1))
+	f.deleteMachine(first)
+	f.Expect(f.host(rack1).Annotations).To(HaveKey(infrav1.MachineFailedAnnotation))
+	f.stop()
+	f.start() // another manager has its own records
+	f.Expect(f.waitForProvisioned(f.machine("one", "second", "rack-1")).Name).To(Equal(rack1Second))
+	third := f.waitForProvisioned(f.machine("one", "third", "rack-1"))
+	f.Expect(third.Name).To(Equal(rack1), "it is better than none")
+	f.Expect(third.Annotations).NotTo(HaveKey(infrav1.MachineFailedAnnotation))
 }
 
-func TestReplacementPrefersAnotherHostThanTheOneWhoseNodeWasUnhealthy(t *testing.T) {
+func TestReplacementAvoidsHostOfUnhealthyNode(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 2))
-	w.cluster("one", "rack-1")
-	first := w.machine("one", "first", "rack-1")
-	w.provisioned(first)
-	w.stop()
-	owner := &clusterv1.Machine{ObjectMeta: w.meta("first")}
-	updateStatus(w, owner, func(owner *clusterv1.Machine) {
+	f := newFixture(t, simulator.Racks(1, 2))
+	f.cluster("one", "rack-1")
+	first := f.machine("one", "first", "rack-1")
+	f.waitForProvisioned(first)
+	f.stop()
+	owner := &clusterv1.Machine{ObjectMeta: f.meta("first")}
+	updateStatus(f, owner, func(owner *clusterv1.Machine) {
 		conditions.Set(owner, metav1.Condition{
 			Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, Reason: clusterv1.MachineHealthCheckUnhealthyNodeReason,
 		})
 	})
-	w.start()
-	w.remove(first)
-	w.Expect(w.provisioned(w.machine("one", "second", "rack-1")).Name).To(Equal(rack1Second))
+	f.start()
+	f.deleteMachine(first)
+	f.Expect(f.waitForProvisioned(f.machine("one", "second", "rack-1")).Name).To(Equal(rack1Second))
 }

@@ -18,22 +18,22 @@ import (
 )
 
 // controlPlane creates the owner of reusable machines, with this current template.
-func (w *world) controlPlane(template string) {
-	w.t.Helper()
+func (f *fixture) controlPlane(template string) {
+	f.t.Helper()
 	kcp := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "controlplane.cluster.x-k8s.io/v1beta2", "kind": "KubeadmControlPlane",
-		"metadata": map[string]any{"namespace": w.name, "name": "kcp"},
+		"metadata": map[string]any{"namespace": f.name, "name": "kcp"},
 		"spec": map[string]any{"version": "v1.36.0", "machineTemplate": map[string]any{"spec": map[string]any{"infrastructureRef": map[string]any{
 			"apiGroup": infrav1.GroupVersion.Group, "kind": "Metal3MachineTemplate", "name": template,
 		}}}},
 	}}
-	w.create(kcp)
+	f.create(kcp)
 }
 
 // machineTemplate creates a template that keeps hosts for reuse, or sets a data template for machines in rack-1.
-func (w *world) machineTemplate(name string, reuse bool, dataTemplate string) *infrav1.Metal3MachineTemplate {
-	w.t.Helper()
-	template := &infrav1.Metal3MachineTemplate{ObjectMeta: w.meta(name), Spec: infrav1.Metal3MachineTemplateSpec{
+func (f *fixture) machineTemplate(name string, reuse bool, dataTemplate string) *infrav1.Metal3MachineTemplate {
+	f.t.Helper()
+	template := &infrav1.Metal3MachineTemplate{ObjectMeta: f.meta(name), Spec: infrav1.Metal3MachineTemplateSpec{
 		NodeReuse: ptr.To(reuse),
 		Template: infrav1.Metal3MachineTemplateResource{Spec: infrav1.Metal3MachineSpec{
 			Image: infrav1.Image{URL: "http://images.example.com/node.qcow2", Checksum: "0123"},
@@ -44,17 +44,17 @@ func (w *world) machineTemplate(name string, reuse bool, dataTemplate string) *i
 			{FailureDomain: "rack-1", DataTemplate: infrav1.Metal3ObjectRef{Name: dataTemplate}},
 		}
 	}
-	w.create(template)
+	f.create(template)
 	return template
 }
 
-func (w *world) rotateAway(template *infrav1.Metal3MachineTemplate) {
-	w.t.Helper()
-	w.Expect(w.client.Delete(w.t.Context(), template)).To(Succeed())
-	w.gone(template)
+func (f *fixture) rotateAway(template *infrav1.Metal3MachineTemplate) {
+	f.t.Helper()
+	f.Expect(f.client.Delete(f.t.Context(), template)).To(Succeed())
+	f.waitForDeletion(template)
 }
 
-func TestHostIsKeptForReuseThoughTheTemplateOfItsMachineWasRotatedAway(t *testing.T) {
+func TestNodeReuseAfterTemplateRotation(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		current, kept bool
@@ -64,34 +64,34 @@ func TestHostIsKeptForReuseThoughTheTemplateOfItsMachineWasRotatedAway(t *testin
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, simulator.Racks(1, 1))
-			w.cluster("one", "rack-1")
-			machine := w.machine("one", "cp-0", "rack-1", reusable(w))
-			w.provisioned(machine)
-			w.machineTemplate("current", tc.current, "")
-			w.controlPlane("current")
-			w.rotateAway(&infrav1.Metal3MachineTemplate{ObjectMeta: w.meta("template")})
-			w.remove(machine)
+			f := newFixture(t, simulator.Racks(1, 1))
+			f.cluster("one", "rack-1")
+			machine := f.machine("one", "cp-0", "rack-1", reusable(f))
+			f.waitForProvisioned(machine)
+			f.machineTemplate("current", tc.current, "")
+			f.controlPlane("current")
+			f.rotateAway(&infrav1.Metal3MachineTemplate{ObjectMeta: f.meta("template")})
+			f.deleteMachine(machine)
 			if tc.kept {
-				w.Expect(w.host(rack1).Labels).To(HaveKeyWithValue(infrav1.NodeReuseLabel, "cp-kcp"))
+				f.Expect(f.host(rack1).Labels).To(HaveKeyWithValue(infrav1.NodeReuseLabel, "cp-kcp"))
 			} else {
-				w.Expect(w.host(rack1).Labels).NotTo(HaveKey(infrav1.NodeReuseLabel))
+				f.Expect(f.host(rack1).Labels).NotTo(HaveKey(infrav1.NodeReuseLabel))
 			}
 		})
 	}
 }
 
-func TestHostOfAMachineDeploymentIsKeptWhenItsCurrentTemplateSaysSo(t *testing.T) {
+func TestNodeReuseOfMachineDeployment(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	_, cloned := w.template("former")
-	machine := w.machine("one", "worker-0", "rack-1", cloned, func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	_, cloned := f.template("former")
+	machine := f.machine("one", "worker-0", "rack-1", cloned, func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
 		machine.Labels[clusterv1.MachineDeploymentNameLabel] = "workers"
 	})
-	w.provisioned(machine)
-	w.machineTemplate("current", true, "")
-	w.create(&clusterv1.MachineDeployment{ObjectMeta: w.meta("workers"), Spec: clusterv1.MachineDeploymentSpec{
+	f.waitForProvisioned(machine)
+	f.machineTemplate("current", true, "")
+	f.create(&clusterv1.MachineDeployment{ObjectMeta: f.meta("workers"), Spec: clusterv1.MachineDeploymentSpec{
 		ClusterName: "one", Selector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
 		Template: clusterv1.MachineTemplateSpec{ObjectMeta: clusterv1.ObjectMeta{Labels: map[string]string{"a": "b"}}, Spec: clusterv1.MachineSpec{
 			ClusterName: "one", Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("data")},
@@ -100,46 +100,46 @@ func TestHostOfAMachineDeploymentIsKeptWhenItsCurrentTemplateSaysSo(t *testing.T
 			},
 		}},
 	}})
-	w.remove(machine)
-	w.Expect(w.host(rack1).Labels).To(HaveKeyWithValue(infrav1.NodeReuseLabel, "md-workers"))
+	f.deleteMachine(machine)
+	f.Expect(f.host(rack1).Labels).To(HaveKeyWithValue(infrav1.NodeReuseLabel, "md-workers"))
 }
 
-func TestMachineWhoseTemplateIsRotatedAwayWhileItWaitsGetsTheDataOfItsDomain(t *testing.T) {
+func TestDataTemplateAfterTemplateRotation(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 0))
-	w.cluster("one", "rack-1")
-	w.dataTemplate("everywhere")
-	w.dataTemplate("only-rack-1")
-	w.machineTemplate("current", false, "only-rack-1")
-	w.controlPlane("current")
-	ours := reusable(w)
-	machine := w.machine("one", "cp-0", "rack-1", usesData("everywhere"), ours)
-	w.waits(machine, infrav1.FailureDomainWithoutHostsReason)
-	w.rotateAway(&infrav1.Metal3MachineTemplate{ObjectMeta: w.meta("template")})
-	w.hosts(simulator.Racks(1, 1))
-	w.provisioned(machine)
-	w.Expect(machine.Status.RenderedData.Name).To(Equal("only-rack-1-0"))
+	f := newFixture(t, simulator.Racks(1, 0))
+	f.cluster("one", "rack-1")
+	f.dataTemplate("everywhere")
+	f.dataTemplate("only-rack-1")
+	f.machineTemplate("current", false, "only-rack-1")
+	f.controlPlane("current")
+	ours := reusable(f)
+	machine := f.machine("one", "cp-0", "rack-1", usesData("everywhere"), ours)
+	f.waitForReason(machine, infrav1.FailureDomainWithoutHostsReason)
+	f.rotateAway(&infrav1.Metal3MachineTemplate{ObjectMeta: f.meta("template")})
+	f.hosts(simulator.Racks(1, 1))
+	f.waitForProvisioned(machine)
+	f.Expect(machine.Status.RenderedData.Name).To(Equal("only-rack-1-0"))
 }
 
-func TestMachineTakesNoHostWithoutKnowingTheDataTemplateOfItsDomain(t *testing.T) {
+func TestMissingTemplateBlocksClaim(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	w.cluster("one", "rack-1")
-	w.dataTemplate("everywhere")
-	w.dataTemplate("only-rack-1")
-	machine := w.machine("one", "cp-0", "rack-1", usesData("everywhere"), func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+	f := newFixture(t, simulator.Racks(1, 1))
+	f.cluster("one", "rack-1")
+	f.dataTemplate("everywhere")
+	f.dataTemplate("only-rack-1")
+	machine := f.machine("one", "cp-0", "rack-1", usesData("everywhere"), func(_ *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
 		metal3.Annotations = map[string]string{
 			clusterv1.TemplateClonedFromNameAnnotation: "late", clusterv1.TemplateClonedFromGroupKindAnnotation: infrav1.MachineTemplateGroupKind,
 		}
 	})
-	w.Expect(w.waits(machine, infrav1.Metal3MachineTemplateNotFoundReason)).To(ContainSubstring("Metal3MachineTemplate late"))
-	w.Expect(w.host(rack1).Spec.ConsumerRef).To(BeNil())
-	w.machineTemplate("late", false, "only-rack-1")
-	update(w, machine, func(machine *infrav1.Metal3Machine) {
+	f.Expect(f.waitForReason(machine, infrav1.Metal3MachineTemplateNotFoundReason)).To(ContainSubstring("Metal3MachineTemplate late"))
+	f.Expect(f.host(rack1).Spec.ConsumerRef).To(BeNil())
+	f.machineTemplate("late", false, "only-rack-1")
+	update(f, machine, func(machine *infrav1.Metal3Machine) {
 		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, "test/again", "1")
 	})
-	w.provisioned(machine)
-	w.Expect(machine.Status.RenderedData.Name).To(Equal("only-rack-1-0"))
-	w.Expect(client.IgnoreNotFound(w.client.Delete(t.Context(), machine))).To(Succeed())
-	w.gone(machine)
+	f.waitForProvisioned(machine)
+	f.Expect(machine.Status.RenderedData.Name).To(Equal("only-rack-1-0"))
+	f.Expect(client.IgnoreNotFound(f.client.Delete(t.Context(), machine))).To(Succeed())
+	f.waitForDeletion(machine)
 }

@@ -24,63 +24,63 @@ import (
 )
 
 // workers creates machines of the MachineDeployment md, which name no rack.
-func (w *world) workers(from, to int) []*infrav1.Metal3Machine {
-	w.t.Helper()
+func (f *fixture) workers(from, to int) []*infrav1.Metal3Machine {
+	f.t.Helper()
 	var machines []*infrav1.Metal3Machine
 	for i := from; i <= to; i++ {
-		machines = append(machines, w.machine("one", fmt.Sprintf("md-%d", i), "", func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
+		machines = append(machines, f.machine("one", fmt.Sprintf("md-%d", i), "", func(machine *clusterv1.Machine, _ *infrav1.Metal3Machine) {
 			machine.Labels[clusterv1.MachineDeploymentNameLabel] = "md"
 		}))
 	}
 	return machines
 }
 
-func (w *world) machineDeployment(replicas int32) {
-	w.t.Helper()
-	w.user().MachineDeployment("one", replicas, &infrav1.Metal3Machine{ObjectMeta: w.meta("md")})
+func (f *fixture) machineDeployment(replicas int32) {
+	f.t.Helper()
+	f.user().MachineDeployment("one", replicas, &infrav1.Metal3Machine{ObjectMeta: f.meta("md")})
 }
 
 // perRack provisions machines and counts them by the rack of their hosts.
-func (w *world) perRack(machines []*infrav1.Metal3Machine) map[string]int {
-	w.t.Helper()
+func (f *fixture) perRack(machines []*infrav1.Metal3Machine) map[string]int {
+	f.t.Helper()
 	counts := map[string]int{}
 	for _, machine := range machines {
-		counts[w.provisioned(machine).Labels[infrav1.FailureDomainLabel]]++
+		counts[f.waitForProvisioned(machine).Labels[infrav1.FailureDomainLabel]]++
 	}
 	return counts
 }
 
-func TestWorkersOfOneMachineDeploymentAreSpreadOverTheRacks(t *testing.T) {
+func TestWorkersAreSpreadOverRacks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(3, 4))
-	infra := w.clusterWith("one", func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.Workers.Enabled = ptr.To(true) }, "rack-1", "rack-2", "rack-3")
-	w.condition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
-	w.machineDeployment(6)
-	w.Expect(w.perRack(w.workers(1, 6))).To(Equal(map[string]int{"rack-1": 2, "rack-2": 2, "rack-3": 2}))
-	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonBalanced)
+	f := newFixture(t, simulator.Racks(3, 4))
+	infra := f.clusterWith("one", func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.Workers.Enabled = ptr.To(true) }, "rack-1", "rack-2", "rack-3")
+	f.waitForCondition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	f.machineDeployment(6)
+	f.Expect(f.perRack(f.workers(1, 6))).To(Equal(map[string]int{"rack-1": 2, "rack-2": 2, "rack-3": 2}))
+	f.waitForCondition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonBalanced)
 
-	update(w, infra, func(c *infrav1.Metal3Cluster) {
+	update(f, infra, func(c *infrav1.Metal3Cluster) {
 		c.Spec.Distribution.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: "rack-1", State: faultlinev1.DomainCordoned}}
 	})
-	w.Expect(w.perRack(w.workers(7, 8))).To(Equal(map[string]int{"rack-2": 1, "rack-3": 1}))
+	f.Expect(f.perRack(f.workers(7, 8))).To(Equal(map[string]int{"rack-2": 1, "rack-3": 1}))
 }
 
-func TestARackThatWorkersWereAssignedCannotBeRemoved(t *testing.T) {
+func TestAssignedDomainCannotBeRemoved(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	infra := w.clusterWith("one", func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.Workers.Enabled = ptr.To(true) }, "rack-1")
-	w.machineDeployment(1)
-	w.provisioned(w.workers(1, 1)[0])
-	w.get(infra)
+	f := newFixture(t, simulator.Racks(1, 1))
+	infra := f.clusterWith("one", func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.Workers.Enabled = ptr.To(true) }, "rack-1")
+	f.machineDeployment(1)
+	f.waitForProvisioned(f.workers(1, 1)[0])
+	f.get(infra)
 	before := client.MergeFrom(infra.DeepCopy())
 	infra.Spec.FailureDomains = []clusterv1.FailureDomain{{Name: "rack-2"}}
-	w.Expect(w.client.Patch(t.Context(), infra, before)).To(MatchError(ContainSubstring("Metal3Machine md-1 is in it")))
+	f.Expect(f.client.Patch(t.Context(), infra, before)).To(MatchError(ContainSubstring("Metal3Machine md-1 is in it")))
 }
 
-func TestLogicalFailureDomainsAreKeptApartByTheRegionsOfRacks(t *testing.T) {
+func TestLogicalFailureDomains(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(3, 2))
-	infra := w.clusterWith("one", func(c *infrav1.Metal3Cluster) {
+	f := newFixture(t, simulator.Racks(3, 2))
+	infra := f.clusterWith("one", func(c *infrav1.Metal3Cluster) {
 		c.Spec.Distribution.Workers = faultlinev1.WorkersDistribution{
 			Enabled: ptr.To(true), DesiredFailureDomains: ptr.To[int32](2), Required: ptr.To(true), TopologyKey: corev1.LabelTopologyRegion,
 		}
@@ -88,76 +88,76 @@ func TestLogicalFailureDomainsAreKeptApartByTheRegionsOfRacks(t *testing.T) {
 			c.Spec.FailureDomains[i].Attributes = map[string]string{faultlinev1.RegionAttribute: "north"}
 		}
 	}, "rack-1", "rack-2", "rack-3")
-	w.condition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
-	w.machineDeployment(2)
-	machines := w.workers(1, 2)
-	message := w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonWorkersWaiting)
-	w.Expect(message).To(And(ContainSubstring("failure domain rack-3 says no region in status.failureDomains"), ContainSubstring("add a failure domain in another region")))
+	f.waitForCondition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	f.machineDeployment(2)
+	machines := f.workers(1, 2)
+	message := f.waitForCondition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonWorkersWaiting)
+	f.Expect(message).To(And(ContainSubstring("failure domain rack-3 says no region in status.failureDomains"), ContainSubstring("add a failure domain in another region")))
 
-	update(w, infra, func(c *infrav1.Metal3Cluster) {
+	update(f, infra, func(c *infrav1.Metal3Cluster) {
 		c.Spec.FailureDomains[2].Attributes = map[string]string{faultlinev1.RegionAttribute: "south"}
 	})
-	racks := w.perRack(machines)
-	w.Expect(racks).To(And(HaveLen(2), HaveKeyWithValue("rack-3", 1)), "no two are in north")
-	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonBalanced)
+	racks := f.perRack(machines)
+	f.Expect(racks).To(And(HaveLen(2), HaveKeyWithValue("rack-3", 1)), "no two are in north")
+	f.waitForCondition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonBalanced)
 }
 
-func TestAWorkerThatHasNoRackYetIsCountedAndHasNoHost(t *testing.T) {
+func TestUnassignedWorkerHasNoHost(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	infra := w.clusterWith("one", func(c *infrav1.Metal3Cluster) {
+	f := newFixture(t, simulator.Racks(1, 1))
+	infra := f.clusterWith("one", func(c *infrav1.Metal3Cluster) {
 		c.Spec.Distribution.Workers.Enabled = ptr.To(true)
 		c.Spec.Distribution.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: "rack-1", State: faultlinev1.DomainCordoned}}
 	}, "rack-1")
-	w.machineDeployment(1)
-	machine := w.workers(1, 1)[0]
-	w.waits(machine, faultlinev1.ReasonFailureDomainNotAssigned)
-	w.Expect(conditions.GetLastTransitionTime(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition).Sub(machine.CreationTimestamp.Time)).
+	f.machineDeployment(1)
+	machine := f.workers(1, 1)[0]
+	f.waitForReason(machine, faultlinev1.ReasonFailureDomainNotAssigned)
+	f.Expect(conditions.GetLastTransitionTime(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition).Sub(machine.CreationTimestamp.Time)).
 		To(BeNumerically(">=", 4*time.Second), "that it waits is said when it has not been assigned one for a while")
-	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonWorkersWaiting)
-	w.Eventually(func() error {
-		return testutil.GatherAndCompare(w.metrics, strings.NewReader(`
+	f.waitForCondition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonWorkersWaiting)
+	f.Eventually(func() error {
+		return testutil.GatherAndCompare(f.metrics, strings.NewReader(`
 # HELP faultline_failure_domain_waiting_machines Machines that wait for a place in their failure domain.
 # TYPE faultline_failure_domain_waiting_machines gauge
-faultline_failure_domain_waiting_machines{cluster="one",namespace="`+w.name+`",reason="FailureDomainNotAssigned"} 1
+faultline_failure_domain_waiting_machines{cluster="one",namespace="`+f.name+`",reason="FailureDomainNotAssigned"} 1
 `), "faultline_failure_domain_waiting_machines")
 	}).Should(Succeed())
-	w.Expect(w.host("rack-1-host-001").Spec.ConsumerRef).To(BeNil())
-	update(w, infra, func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.FailureDomains = nil })
-	w.provisioned(machine)
+	f.Expect(f.host("rack-1-host-001").Spec.ConsumerRef).To(BeNil())
+	update(f, infra, func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.FailureDomains = nil })
+	f.waitForProvisioned(machine)
 }
 
-func TestNoWorkerIsDeletedWhereNoHostSuitsTheNext(t *testing.T) {
+func TestNoRebalancingWithoutSuitableHost(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Layout{Domains: []simulator.Domain{
+	f := newFixture(t, simulator.Layout{Domains: []simulator.Domain{
 		{Name: "rack-1", Hosts: 2, Labels: map[string]string{"size": "large"}}, {Name: "rack-2", Hosts: 1, Labels: map[string]string{"size": "small"}},
 	}})
-	infra := w.clusterWith("one", func(c *infrav1.Metal3Cluster) {
+	infra := f.clusterWith("one", func(c *infrav1.Metal3Cluster) {
 		c.Spec.Distribution.Workers = faultlinev1.WorkersDistribution{Enabled: ptr.To(true), Rebalance: faultlinev1.WorkersRebalanceDeleteOne}
 		c.Spec.Distribution.ControlPlane.StabilizationSeconds = ptr.To[int32](0)
 		c.Spec.Distribution.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: "rack-2", State: faultlinev1.DomainCordoned}}
 	}, "rack-1", "rack-2")
-	w.machineDeployment(2)
+	f.machineDeployment(2)
 	for i := 1; i <= 2; i++ {
-		w.provisioned(w.machine("one", fmt.Sprintf("md-%d", i), "", func(machine *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
+		f.waitForProvisioned(f.machine("one", fmt.Sprintf("md-%d", i), "", func(machine *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
 			machine.Labels[clusterv1.MachineDeploymentNameLabel] = "md"
 			metal3.Spec.HostSelector.MatchLabels = map[string]string{"size": "large"}
 		}))
 	}
-	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}
-	updateStatus(w, md, func(md *clusterv1.MachineDeployment) {
+	md := &clusterv1.MachineDeployment{ObjectMeta: f.meta("md")}
+	updateStatus(f, md, func(md *clusterv1.MachineDeployment) {
 		md.Status.ObservedGeneration, md.Status.Replicas, md.Status.AvailableReplicas, md.Status.UpToDateReplicas = md.Generation, ptr.To[int32](2), ptr.To[int32](2), ptr.To[int32](2)
 	})
 
-	update(w, infra, func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.FailureDomains = nil })
-	w.Expect(w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonNotBalanced)).To(ContainSubstring(
+	update(f, infra, func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.FailureDomains = nil })
+	f.Expect(f.waitForCondition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonNotBalanced)).To(ContainSubstring(
 		"has no place in failure domain rack-2: failure domain rack-2: 1 host, 1 not matching spec.hostSelector: free or label a host there, or cordon it"))
 	left := &clusterv1.MachineList{}
-	w.Expect(w.client.List(t.Context(), left, client.InNamespace(w.name))).To(Succeed())
-	w.Expect(left.Items).To(HaveLen(2))
+	f.Expect(f.client.List(t.Context(), left, client.InNamespace(f.name))).To(Succeed())
+	f.Expect(left.Items).To(HaveLen(2))
 
-	host := w.host("rack-2-host-001")
-	update(w, host, func(host *bmov1alpha1.BareMetalHost) { host.Labels["size"] = "large" })
-	update(w, infra, func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.HoldPeriodSeconds = ptr.To[int32](1) }) // to requeue soon
-	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonMoving)
+	host := f.host("rack-2-host-001")
+	update(f, host, func(host *bmov1alpha1.BareMetalHost) { host.Labels["size"] = "large" })
+	update(f, infra, func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.HoldPeriodSeconds = ptr.To[int32](1) }) // to requeue soon
+	f.waitForCondition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonMoving)
 }

@@ -17,31 +17,31 @@ import (
 )
 
 // Clients of v1beta1, or of status.deprecated, see current conditions and none that upstream's manager has left.
-func TestConditionsOfV1Beta1AreShownAndUpstreamsAreCleared(t *testing.T) {
+func TestConditionsOfV1Beta1(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.Racks(1, 1))
-	cluster := w.cluster("one", "rack-1")
-	machine := w.machine("one", "cp-0", "rack-1")
-	w.provisioned(machine)
-	w.Eventually(func(g Gomega) {
-		g.Expect(olderConditions(w.get(cluster).(*infrav1.Metal3Cluster).Status.Deprecated)).To(Equal(
+	f := newFixture(t, simulator.Racks(1, 1))
+	cluster := f.cluster("one", "rack-1")
+	machine := f.machine("one", "cp-0", "rack-1")
+	f.waitForProvisioned(machine)
+	f.Eventually(func(g Gomega) {
+		g.Expect(olderConditions(f.get(cluster).(*infrav1.Metal3Cluster).Status.Deprecated)).To(Equal(
 			[]string{"Ready=True", "BaremetalInfrastructureReady=True"}))
-		g.Expect(olderConditions(w.get(machine).(*infrav1.Metal3Machine).Status.Deprecated)).To(ContainElements(
+		g.Expect(olderConditions(f.get(machine).(*infrav1.Metal3Machine).Status.Deprecated)).To(ContainElements(
 			"Ready=True", "AssociateBMH=True", "KubernetesNodeReady=True"))
 	}).Should(Succeed())
 
-	w.stop()
-	w.get(machine)
+	f.stop()
+	f.get(machine)
 	before := machine.DeepCopy()
 	left := machine.Status.Deprecated.V1Beta1
 	left.FailureReason, left.FailureMessage = ptr.To("CreateError"), ptr.To("no host")
 	left.Conditions = append(left.Conditions, clusterv1.Condition{ //nolint:staticcheck // it is what upstream has left
 		Type: "Metal3MachinePaused", Status: "False", LastTransitionTime: metav1.Now(),
 	})
-	w.Expect(w.client.Status().Patch(t.Context(), machine, client.MergeFrom(before))).To(Succeed())
-	w.start()
-	w.Eventually(func(g Gomega) {
-		got := w.get(machine).(*infrav1.Metal3Machine).Status.Deprecated
+	f.Expect(f.client.Status().Patch(t.Context(), machine, client.MergeFrom(before))).To(Succeed())
+	f.start()
+	f.Eventually(func(g Gomega) {
+		got := f.get(machine).(*infrav1.Metal3Machine).Status.Deprecated
 		g.Expect(olderConditions(got)).NotTo(ContainElement(HavePrefix("Metal3MachinePaused")))
 		g.Expect(got.V1Beta1.FailureReason).To(BeNil())
 		g.Expect(got.V1Beta1.FailureMessage).To(BeNil())

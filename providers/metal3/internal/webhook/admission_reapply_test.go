@@ -91,9 +91,9 @@ func testUpstreamManifests(t *testing.T, api *rulestest.APIServer) {
 	}
 }
 
-// refusals lists the manifests that are rejected, and why. It contains only manifests that cannot work anywhere: in the
+// expectedErrors lists the manifests that are rejected, and why. It contains only manifests that cannot work anywhere: in the
 // documentation, addresses XX:XX:XX:XX:XX:XX, and an object in one namespace whose parts are in another.
-var refusals = map[string][]string{
+var expectedErrors = map[string][]string{
 	"nodepool-1": {
 		"spec.networkData.links.bonds[0].macAddress.string: Invalid value", "spec.networkData.links.vlans[0].macAddress.string: Invalid value",
 	},
@@ -107,7 +107,7 @@ func testManifest(t *testing.T, api *rulestest.APIServer, manifest *unstructured
 	t.Helper()
 	g := NewWithT(t)
 	what := manifest.GetKind() + " " + manifest.GetName()
-	if causes := refusals[manifest.GetName()]; causes != nil {
+	if causes := expectedErrors[manifest.GetName()]; causes != nil {
 		rulestest.Refused(g, api.Create(t.Context(), manifest.DeepCopy()), causes...)
 		return
 	}

@@ -31,7 +31,7 @@ func testOlderVersion(t *testing.T, api *rulestest.APIServer) {
 	t.Run("created in v1beta1, written in v1beta2 and read back", func(t *testing.T) { testReadInBoth(t, api) })
 	t.Run("a client of v1beta1 changes what it knows and loses nothing", func(t *testing.T) { testOlderClient(t, api) })
 	t.Run("status is patched in v1beta1", func(t *testing.T) { testOlderStatus(t, api) })
-	t.Run("one applier goes from v1beta1 to v1beta2", func(t *testing.T) { testApplierGoesOn(t, api) })
+	t.Run("one applier goes from v1beta1 to v1beta2", func(t *testing.T) { testServerSideApply(t, api) })
 	t.Run("a rule of v1beta2 holds for v1beta1", func(t *testing.T) { testRulesHold(t, api) })
 	t.Run("an annotation that somebody edited keeps nobody from deleting", func(t *testing.T) { testEditedAnnotation(t, api) })
 	t.Run("CRDs of today are installed over those that store v1beta1", func(t *testing.T) { testStoredVersions(t, api) })
@@ -117,8 +117,8 @@ func testOlderStatus(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Delete(ctx, machine)).To(Succeed())
 }
 
-// testApplierGoesOn simulates a ClusterClass controller, Flux or Argo CD whose manifests are upgraded to v1beta2.
-func testApplierGoesOn(t *testing.T, api *rulestest.APIServer) {
+// testServerSideApply simulates a ClusterClass controller, Flux or Argo CD whose manifests are upgraded to v1beta2.
+func testServerSideApply(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	apply := func(version, spec string) {

@@ -97,7 +97,7 @@ func TestValidateNetworks(t *testing.T) {
 	})
 }
 
-func TestAClusterNameOfADataTemplateIsSaidToHaveNoEffect(t *testing.T) {
+func TestWarnDataTemplate(t *testing.T) {
 	g := NewWithT(t)
 	template := &infrav1.Metal3DataTemplate{ObjectMeta: rulestest.Named("t")}
 	g.Expect(warnDataTemplate(template.Spec, field.NewPath("spec"))).To(BeEmpty())

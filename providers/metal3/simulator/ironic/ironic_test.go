@@ -33,8 +33,8 @@ func slow() ironic.Delays {
 	}
 }
 
-// story runs a test with its own time (synctest), with an enrolled node and a polling server.
-func story(t *testing.T, run func(*operator)) {
+// runTest runs a test with its own time (synctest), with an enrolled node and a polling server.
+func runTest(t *testing.T, run func(*operator)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,14 +43,14 @@ func story(t *testing.T, run func(*operator)) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go o.server.Run(ctx)
-		created := o.ask(http.MethodPost, "/v1/nodes", `{"name":"default~host-1","driver":"redfish","driver_info":{"redfish_password":"s"}}`, http.StatusCreated)
+		created := o.request(http.MethodPost, "/v1/nodes", `{"name":"default~host-1","driver":"redfish","driver_info":{"redfish_password":"s"}}`, http.StatusCreated)
 		o.node, _ = created["uuid"].(string)
-		o.ask(http.MethodPost, "/v1/ports", `{"node_uuid":"`+o.node+`","address":"02:00:00:00:00:01"}`, http.StatusCreated)
+		o.request(http.MethodPost, "/v1/ports", `{"node_uuid":"`+o.node+`","address":"02:00:00:00:00:01"}`, http.StatusCreated)
 		run(o)
 	})
 }
 
-func (o *operator) ask(method, path, body string, status int) map[string]any {
+func (o *operator) request(method, path, body string, status int) map[string]any {
 	recorder := httptest.NewRecorder()
 	request := httptest.NewRequest(method, path, strings.NewReader(body))
 	request.Header.Set("X-OpenStack-Ironic-API-Version", "1.95")
@@ -64,18 +64,18 @@ func (o *operator) ask(method, path, body string, status int) map[string]any {
 }
 
 func (o *operator) get() map[string]any {
-	return o.ask(http.MethodGet, "/v1/nodes/"+o.node, "", http.StatusOK)
+	return o.request(http.MethodGet, "/v1/nodes/"+o.node, "", http.StatusOK)
 }
 
 // provision requests a provision state, and waits for another.
 func (o *operator) provision(body, state string) {
-	o.ask(http.MethodPut, "/v1/nodes/"+o.node+"/states/provision", body, http.StatusAccepted)
+	o.request(http.MethodPut, "/v1/nodes/"+o.node+"/states/provision", body, http.StatusAccepted)
 	time.Sleep(5 * time.Minute) //nolint:forbidigo // The clock of the test.
 	o.ExpectWithOffset(1, o.get()).To(And(HaveKeyWithValue("provision_state", state), HaveKeyWithValue("target_provision_state", BeNil())))
 }
 
 func (o *operator) power(target string, status int) {
-	o.ask(http.MethodPut, "/v1/nodes/"+o.node+"/states/power", `{"target":"`+target+`"}`, status)
+	o.request(http.MethodPut, "/v1/nodes/"+o.node+"/states/power", `{"target":"`+target+`"}`, status)
 	time.Sleep(5 * time.Minute) //nolint:forbidigo // The clock of the test.
 }
 
@@ -95,11 +95,11 @@ func (o *operator) deployed() {
 
 func (o *operator) runs() bool { return o.server.Machines()[0].Runs != nil }
 
-func TestANodesLife(t *testing.T) {
-	story(t, func(o *operator) {
-		o.ask(http.MethodGet, "/v1/nodes/"+o.node+"/inventory", "", http.StatusNotFound)
+func TestLifeCycle(t *testing.T) {
+	runTest(t, func(o *operator) {
+		o.request(http.MethodGet, "/v1/nodes/"+o.node+"/inventory", "", http.StatusNotFound)
 		o.deployed()
-		o.Expect(o.ask(http.MethodGet, "/v1/nodes/default~host-1/inventory", "", http.StatusOK)).To(HaveKey("inventory"))
+		o.Expect(o.request(http.MethodGet, "/v1/nodes/default~host-1/inventory", "", http.StatusOK)).To(HaveKey("inventory"))
 		o.Expect(o.get()).To(And(HaveKeyWithValue("power_state", "power on"), HaveKeyWithValue("instance_uuid", o.node)))
 		booted := o.server.Machines()[0].Runs
 		o.Expect(booted.UserData).To(Equal("#cloud-config"))
@@ -110,13 +110,13 @@ func TestANodesLife(t *testing.T) {
 		o.Expect(o.runs()).To(BeFalse())
 		o.power("power on", http.StatusAccepted)
 		o.Expect(o.runs()).To(BeFalse(), "its disk is empty")
-		o.ask(http.MethodDelete, "/v1/nodes/"+o.node, "", http.StatusNoContent)
-		o.ask(http.MethodGet, "/v1/nodes/"+o.node, "", http.StatusNotFound)
+		o.request(http.MethodDelete, "/v1/nodes/"+o.node, "", http.StatusNoContent)
+		o.request(http.MethodGet, "/v1/nodes/"+o.node, "", http.StatusNotFound)
 	})
 }
 
-func TestAMachineWithoutPowerIsNoticedByTheFourthPollAndAllowsNoDeployment(t *testing.T) {
-	story(t, func(o *operator) {
+func TestPowerLossIsDetectedByFourthPoll(t *testing.T) {
+	runTest(t, func(o *operator) {
 		o.deployed()
 		time.Sleep(30 * time.Second) //nolint:forbidigo // The clock of the test: between two polls.
 		o.fault(ironic.Dark, true, "default", "host-1")
@@ -139,22 +139,22 @@ func TestAMachineWithoutPowerIsNoticedByTheFourthPollAndAllowsNoDeployment(t *te
 	})
 }
 
-func TestAMachineOutlivesTheRegistrationOfItsNode(t *testing.T) {
-	story(t, func(o *operator) {
+func TestMachineOutlivesNode(t *testing.T) {
+	runTest(t, func(o *operator) {
 		o.deployed()
-		o.ask(http.MethodDelete, "/v1/nodes/"+o.node, "", http.StatusConflict)
-		o.ask(http.MethodPut, "/v1/nodes/"+o.node+"/maintenance", `{"reason":"detached"}`, http.StatusAccepted)
-		o.ask(http.MethodDelete, "/v1/nodes/"+o.node, "", http.StatusNoContent)
+		o.request(http.MethodDelete, "/v1/nodes/"+o.node, "", http.StatusConflict)
+		o.request(http.MethodPut, "/v1/nodes/"+o.node+"/maintenance", `{"reason":"detached"}`, http.StatusAccepted)
+		o.request(http.MethodDelete, "/v1/nodes/"+o.node, "", http.StatusNoContent)
 		o.Expect(o.runs()).To(BeTrue())
-		o.node, _ = o.ask(http.MethodPost, "/v1/nodes", `{"name":"default~host-1"}`, http.StatusCreated)["uuid"].(string)
+		o.node, _ = o.request(http.MethodPost, "/v1/nodes", `{"name":"default~host-1"}`, http.StatusCreated)["uuid"].(string)
 		o.provision(`{"target":"manage"}`, "manageable")
 		o.provision(`{"target":"adopt"}`, "active")
 		o.Expect(o.runs()).To(BeTrue())
 	})
 }
 
-func TestStepsFailWithTheirMessage(t *testing.T) {
-	story(t, func(o *operator) {
+func TestFailingSteps(t *testing.T) {
+	runTest(t, func(o *operator) {
 		o.fault("failing", true, "default", "host-1", ironic.Verifying, "bad password")
 		o.provision(`{"target":"manage"}`, "enroll")
 		o.Expect(o.get()).To(HaveKeyWithValue("last_error", ContainSubstring("bad password")))
@@ -164,7 +164,7 @@ func TestStepsFailWithTheirMessage(t *testing.T) {
 		o.provision(`{"target":"deleted"}`, "clean failed")
 		o.Expect(o.get()).To(And(HaveKeyWithValue("fault", "clean failure"), HaveKeyWithValue("maintenance", true)))
 		o.fault("failing", false, "default", "host-1", ironic.Cleaning)
-		o.ask(http.MethodDelete, "/v1/nodes/"+o.node+"/maintenance", "", http.StatusAccepted)
+		o.request(http.MethodDelete, "/v1/nodes/"+o.node+"/maintenance", "", http.StatusAccepted)
 		o.provision(`{"target":"manage"}`, "manageable")
 		o.provision(`{"target":"provide"}`, "available")
 		o.fault("failing", true, "default", "host-1", ironic.Deploying, "no such image")
@@ -173,8 +173,8 @@ func TestStepsFailWithTheirMessage(t *testing.T) {
 	})
 }
 
-func TestAnOperatingSystemThatHangsIgnoresASoftPowerOff(t *testing.T) {
-	story(t, func(o *operator) {
+func TestHungSystemIgnoresSoftPowerOff(t *testing.T) {
+	runTest(t, func(o *operator) {
 		o.deployed()
 		o.fault(ironic.Hung, true, "default", "host-1")
 		o.power("soft power off", http.StatusAccepted)
@@ -184,28 +184,28 @@ func TestAnOperatingSystemThatHangsIgnoresASoftPowerOff(t *testing.T) {
 	})
 }
 
-func TestRequestsThatIronicRefuses(t *testing.T) {
-	story(t, func(o *operator) {
+func TestRefusedRequests(t *testing.T) {
+	runTest(t, func(o *operator) {
 		node := "/v1/nodes/" + o.node
-		o.ask(http.MethodPut, node+"/states/provision", deployment, http.StatusBadRequest)
-		o.ask(http.MethodPut, node+"/states/provision", `{"target":"manage"}`, http.StatusAccepted)
-		o.ask(http.MethodPatch, node, `[{"op":"add","path":"/name","value":"x"}]`, http.StatusConflict)
+		o.request(http.MethodPut, node+"/states/provision", deployment, http.StatusBadRequest)
+		o.request(http.MethodPut, node+"/states/provision", `{"target":"manage"}`, http.StatusAccepted)
+		o.request(http.MethodPatch, node, `[{"op":"add","path":"/name","value":"x"}]`, http.StatusConflict)
 		time.Sleep(time.Minute) //nolint:forbidigo // The clock of the test.
-		o.ask(http.MethodPatch, node, `[{"op":"add","path":"/provision_state","value":"active"}]`, http.StatusBadRequest)
-		o.ask(http.MethodPatch, node, `[{"op":"add","path":"/instance_info/image_source","value":"http://image"}]`, http.StatusOK)
+		o.request(http.MethodPatch, node, `[{"op":"add","path":"/provision_state","value":"active"}]`, http.StatusBadRequest)
+		o.request(http.MethodPatch, node, `[{"op":"add","path":"/instance_info/image_source","value":"http://image"}]`, http.StatusOK)
 		o.Expect(o.get()).To(And(
 			HaveKeyWithValue("instance_info", HaveKeyWithValue("image_source", "http://image")),
 			HaveKeyWithValue("driver_info", HaveKeyWithValue("redfish_password", "******"))))
-		o.ask(http.MethodPost, "/v1/nodes", `{"name":"default~host-1"}`, http.StatusConflict)
-		o.ask(http.MethodPost, "/v1/ports", `{"address":"02:00:00:00:00:01"}`, http.StatusConflict)
-		o.ask(http.MethodPut, node+"/maintenance", `{"reason":"a person"}`, http.StatusAccepted)
-		o.ask(http.MethodPut, node+"/states/provision", `{"target":"clean"}`, http.StatusBadRequest)
+		o.request(http.MethodPost, "/v1/nodes", `{"name":"default~host-1"}`, http.StatusConflict)
+		o.request(http.MethodPost, "/v1/ports", `{"address":"02:00:00:00:00:01"}`, http.StatusConflict)
+		o.request(http.MethodPut, node+"/maintenance", `{"reason":"a person"}`, http.StatusAccepted)
+		o.request(http.MethodPut, node+"/states/provision", `{"target":"clean"}`, http.StatusBadRequest)
 		o.fault("down", true)
-		o.ask(http.MethodGet, node, "", http.StatusServiceUnavailable)
+		o.request(http.MethodGet, node, "", http.StatusServiceUnavailable)
 	})
 }
 
-func TestFaultsNameWhatTheyTake(t *testing.T) {
+func TestFaultArguments(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	server := ironic.New()

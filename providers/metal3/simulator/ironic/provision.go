@@ -90,8 +90,8 @@ func (s *Server) enter(n *node, state, target string, after time.Duration, then 
 	n.step = step
 }
 
-// rest leaves a node in a stable state.
-func (s *Server) rest(n *node, state, lastError string) {
+// settle leaves a node in a stable state.
+func (s *Server) settle(n *node, state, lastError string) {
 	if n.step != nil {
 		n.step.Stop()
 		n.step = nil
@@ -101,16 +101,16 @@ func (s *Server) rest(n *node, state, lastError string) {
 
 func (s *Server) manage(n *node, _ request) error {
 	if n.text("provision_state") != enroll {
-		s.rest(n, manageable, "")
+		s.settle(n, manageable, "")
 		return nil
 	}
 	n.set(document{"last_error": nil})
 	s.enter(n, verifying, manageable, s.delays.Step, func() {
 		if message, failing := n.fails(Verifying); failing {
-			s.rest(n, enroll, fmt.Sprintf("Failed to get power state for node %s. Error: %s", n.text("uuid"), message))
+			s.settle(n, enroll, fmt.Sprintf("Failed to get power state for node %s. Error: %s", n.text("uuid"), message))
 			return
 		}
-		s.rest(n, manageable, "")
+		s.settle(n, manageable, "")
 		n.showPower()
 	})
 	return nil
@@ -121,12 +121,12 @@ func (s *Server) inspect(n *node, _ request) error {
 		s.boot(n)
 		s.enter(n, inspectWait, manageable, s.delays.Inspecting, func() {
 			if message, failing := n.fails(Inspecting); failing {
-				s.rest(n, inspectFailed, message)
+				s.settle(n, inspectFailed, message)
 				return
 			}
 			n.inspected = true
 			s.switchOff(n)
-			s.rest(n, manageable, "")
+			s.settle(n, manageable, "")
 		})
 	})
 	return nil
@@ -145,7 +145,7 @@ func (s *Server) cleanByHand(n *node, _ request) error {
 // clean erases a machine before it enters the target state, unless automated cleaning is disabled.
 func (s *Server) clean(n *node, target string) {
 	if automated, set := n.fields["automated_clean"].(bool); set && !automated {
-		s.rest(n, target, "")
+		s.settle(n, target, "")
 		return
 	}
 	s.eraseThen(n, target)
@@ -157,19 +157,19 @@ func (s *Server) eraseThen(n *node, target string) {
 		s.enter(n, cleanWait, target, s.delays.Cleaning, func() {
 			if message, failing := n.fails(Cleaning); failing {
 				n.set(document{"maintenance": true, "maintenance_reason": message, "fault": "clean failure"})
-				s.rest(n, cleanFailed, message)
+				s.settle(n, cleanFailed, message)
 				return
 			}
 			s.change(n, func(m *machine) { m.disk = nil })
 			s.switchOff(n)
-			s.rest(n, target, "")
+			s.settle(n, target, "")
 		})
 	})
 }
 
 // adopt takes over a machine without changing it.
 func (s *Server) adopt(n *node, _ request) error {
-	s.enter(n, adopting, active, s.delays.Step, func() { s.rest(n, active, "") })
+	s.enter(n, adopting, active, s.delays.Step, func() { s.settle(n, active, "") })
 	return nil
 }
 
@@ -185,11 +185,11 @@ func (s *Server) deploy(n *node, r request) error {
 		s.enter(n, deployWait, active, s.delays.Deploying, func() {
 			if message, failing := n.fails(Deploying); failing {
 				s.switchOff(n)
-				s.rest(n, deployFailed, message)
+				s.settle(n, deployFailed, message)
 				return
 			}
 			s.change(n, func(m *machine) { m.ramdisk, m.disk, m.on = false, drive, true })
-			s.rest(n, active, "")
+			s.settle(n, active, "")
 		})
 	})
 	return nil
@@ -219,7 +219,7 @@ func (s *Server) tearDown(n *node, _ request) error {
 	s.enter(n, deleting, available, s.delays.Step, func() {
 		n.set(document{"instance_info": map[string]any{}, "instance_uuid": nil})
 		if message, failing := n.fails(Power); failing {
-			s.rest(n, failed, "Failed to tear down: Failed to change power state to 'power off'. Error: "+message)
+			s.settle(n, failed, "Failed to tear down: Failed to change power state to 'power off'. Error: "+message)
 			return
 		}
 		s.switchOff(n)
@@ -231,10 +231,10 @@ func (s *Server) tearDown(n *node, _ request) error {
 // abort aborts the work of the ramdisk. Ironic keeps the target state of an aborted inspection.
 func (s *Server) abort(n *node, _ request) error {
 	if n.text("provision_state") == inspectWait {
-		s.rest(n, inspectFailed, "Inspection was aborted by request.")
+		s.settle(n, inspectFailed, "Inspection was aborted by request.")
 		n.set(document{"target_provision_state": manageable})
 		return nil
 	}
-	s.rest(n, cleanFailed, "Clean operation aborted by operator")
+	s.settle(n, cleanFailed, "Clean operation aborted by operator")
 	return nil
 }

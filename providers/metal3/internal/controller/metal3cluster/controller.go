@@ -60,12 +60,12 @@ type scope struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Cluster, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
-		V1Beta1: conversion.ClusterConditions(), Gather: r.gather, Normal: r.reconcileNormal, Delete: r.reconcileDelete,
+		V1Beta1: conversion.ClusterConditions(), Gather: r.newScope, Normal: r.reconcileNormal, Delete: r.reconcileDelete,
 		Summarize: summarize, Stored: func(s *scope) { s.domains.Announce() }, Forget: r.Domains.Forget,
 	}.Run(ctx, req, &infrav1.Metal3Cluster{})
 }
 
-func (r *Reconciler) gather(ctx context.Context, cluster *infrav1.Metal3Cluster, _ *patch.Patch) (*scope, error) {
+func (r *Reconciler) newScope(ctx context.Context, cluster *infrav1.Metal3Cluster, _ *patch.Patch) (*scope, error) {
 	if annotations.IsExternallyManaged(cluster) {
 		return nil, nil
 	}

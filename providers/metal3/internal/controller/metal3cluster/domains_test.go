@@ -27,7 +27,7 @@ import (
 	"github.com/faultline-io/faultline/shared/publish"
 )
 
-func TestTheHostsAreReadOnceForTheDomainsAndWhatIsSaidOfThem(t *testing.T) {
+func TestHostsAreListedOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()

@@ -38,17 +38,17 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Watches(&clusterv1.Cluster{},
 			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("Metal3Cluster"), mgr.GetClient(), &infrav1.Metal3Cluster{})),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
-		Watches(&bmov1alpha1.BareMetalHost{}, watch.Collect(r.clustersOfHost), builder.WithPredicates(counted())).
+		Watches(&bmov1alpha1.BareMetalHost{}, watch.Collect(r.clustersOfHost), builder.WithPredicates(hostChanged())).
 		Watches(&infrav1.Metal3Machine{}, ours, builder.WithPredicates(publish.WaitChanged(placement.WaitsFor))).
 		Watches(&clusterv1.Machine{}, ours, builder.WithPredicates(publish.MachineMoved())).
 		Complete(r)
 }
 
-// counted passes updates of hosts that change the published state of a failure domain.
-func counted() predicate.Predicate {
+// hostChanged passes updates of hosts that change the published state of a failure domain.
+func hostChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := hosts.Observe(e.ObjectOld.(*bmov1alpha1.BareMetalHost)), hosts.Observe(e.ObjectNew.(*bmov1alpha1.BareMetalHost))
-		return before.Domain != after.Domain || before.Obstacle != after.Obstacle
+		return before.Domain != after.Domain || before.Unavailability != after.Unavailability
 	}}
 }
 

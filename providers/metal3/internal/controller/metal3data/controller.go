@@ -37,11 +37,11 @@ type Reconciler struct {
 	filter  watch.Filter
 	written patch.Written
 	claimed patch.Repeats
-	pools   []addressBook
+	pools   []addressProvider
 }
 
-// addressBook claims addresses from the pools of one API.
-type addressBook interface {
+// addressProvider claims addresses from the pools of one API.
+type addressProvider interface {
 	// Serves reports whether the pool belongs to the API.
 	Serves(pool render.Pool) bool
 	// Address creates the claim if necessary and returns its address. Without an address it may return a problem for the user to
@@ -53,11 +53,11 @@ type addressBook interface {
 
 // scope holds the data and everything that it is rendered from. A nil object does not exist or has not been found yet.
 type scope struct {
-	data     *infrav1.Metal3Data
-	patch    *patch.Patch
-	cluster  *clusterv1.Cluster
-	former   string // the error message that the status had
-	template *infrav1.Metal3DataTemplate
+	data          *infrav1.Metal3Data
+	patch         *patch.Patch
+	cluster       *clusterv1.Cluster
+	previousError string // the error message that the status had
+	template      *infrav1.Metal3DataTemplate
 	objects
 	retryAfter time.Duration // set if the data must be requeued after a time instead of by an event
 }
@@ -77,13 +77,13 @@ type scope struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Data, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, PausedOnlyWhenTrue: true,
-		Gather: r.begin, Normal: r.reconcileNormal, Delete: r.reconcileDelete, Summarize: r.announce,
+		Gather: r.newScope, Normal: r.reconcileNormal, Delete: r.reconcileDelete, Summarize: r.emitEvent,
 	}.Run(ctx, req, &infrav1.Metal3Data{})
 }
 
-func (r *Reconciler) begin(ctx context.Context, data *infrav1.Metal3Data, p *patch.Patch) (*scope, error) {
+func (r *Reconciler) newScope(ctx context.Context, data *infrav1.Metal3Data, p *patch.Patch) (*scope, error) {
 	cluster, err := reconcile.ClusterOf(ctx, r.Client, data)
-	return &scope{data: data, patch: p, cluster: cluster, former: ptr.Deref(data.Status.ErrorMessage, "")}, err
+	return &scope{data: data, patch: p, cluster: cluster, previousError: ptr.Deref(data.Status.ErrorMessage, "")}, err
 }
 
 // Owner returns the owning Cluster.
@@ -97,30 +97,30 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	}
 	reason, problem := infrav1.Metal3DataFailedReason, ""
 	if !done {
-		done, problem, err = r.produce(ctx, s)
-		var no *refused
+		done, problem, err = r.renderData(ctx, s)
+		var rejection *refused
 		switch {
-		case errors.As(err, &no):
-			reason, problem, s.retryAfter = no.reason, no.Error(), no.again
+		case errors.As(err, &rejection):
+			reason, problem, s.retryAfter = rejection.reason, rejection.Error(), rejection.retryAfter
 		case err != nil:
 			return ctrl.Result{}, err
 		}
 	}
-	show(s.data, done, reason, problem)
+	setStatus(s.data, done, reason, problem)
 	return ctrl.Result{RequeueAfter: s.retryAfter}, nil
 }
 
-// askAgain requeues the data after a time, unless an event does so earlier; 0 has no effect.
-func (s *scope) askAgain(after time.Duration) {
+// requeueAfter requeues the data after a time, unless an event does so earlier; 0 has no effect.
+func (s *scope) requeueAfter(after time.Duration) {
 	if after > 0 {
 		s.retryAfter = after
 	}
 }
 
-// produce claims addresses, waits for them, renders the data and stores it. It returns whether it is done, and a problem for the
-// user to fix, if any. If neither is set, it waits for an event.
-func (r *Reconciler) produce(ctx context.Context, s *scope) (done bool, problem string, err error) {
-	if problem, err = r.gather(ctx, s); err != nil || problem != "" || s.host == nil {
+// renderData claims addresses, waits for them, renders the data and stores it. It returns whether it is done, and a problem for
+// the user to fix, if any. If neither is set, it waits for an event.
+func (r *Reconciler) renderData(ctx context.Context, s *scope) (done bool, problem string, err error) {
+	if problem, err = r.readObjects(ctx, s); err != nil || problem != "" || s.host == nil {
 		return false, problem, err
 	}
 	nameSecrets(s)
@@ -148,11 +148,11 @@ func (r *Reconciler) produce(ctx context.Context, s *scope) (done bool, problem 
 func (r *Reconciler) addresses(ctx context.Context, s *scope, pools []render.Pool) (map[string]render.Address, string, error) {
 	all, firstProblem := make(map[string]render.Address, len(pools)), ""
 	for _, pool := range pools {
-		for _, book := range r.pools {
-			if !book.Serves(pool) {
+		for _, provider := range r.pools {
+			if !provider.Serves(pool) {
 				continue
 			}
-			address, problem, err := book.Address(ctx, s, pool)
+			address, problem, err := provider.Address(ctx, s, pool)
 			if err != nil {
 				return nil, "", err
 			}
@@ -171,9 +171,9 @@ func (r *Reconciler) addresses(ctx context.Context, s *scope, pools []render.Poo
 	return all, "", nil
 }
 
-// announce emits an event for a new problem.
-func (r *Reconciler) announce(_ context.Context, s *scope) error {
-	if message := ptr.Deref(s.data.Status.ErrorMessage, ""); message != "" && message != s.former {
+// emitEvent emits an event for a new problem.
+func (r *Reconciler) emitEvent(_ context.Context, s *scope) error {
+	if message := ptr.Deref(s.data.Status.ErrorMessage, ""); message != "" && message != s.previousError {
 		r.Recorder.Eventf(s.data, nil, corev1.EventTypeWarning, "DataNotRendered", "Render", "%s", message)
 	}
 	return nil

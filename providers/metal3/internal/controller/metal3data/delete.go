@@ -27,7 +27,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	if used {
-		show(s.data, s.data.Status.Ready, infrav1.Metal3DataDeletingReason,
+		setStatus(s.data, s.data.Status.Ready, infrav1.Metal3DataDeletingReason,
 			fmt.Sprintf("Metal3DataClaim %s uses the data: it goes with the Metal3Machine", claim.Name))
 		return ctrl.Result{}, nil
 	}

@@ -26,9 +26,9 @@ func (c clusterAPIPools) Address(ctx context.Context, s *scope, pool render.Pool
 	reference := ipamclusterv1.IPPoolReference{APIGroup: pool.APIGroup, Kind: pool.Kind, Name: pool.Name}
 	answer, err := c.owner(s).Address(ctx, claimName(s.data.Name, pool.Name), reference)
 	if err != nil {
-		return nil, "", refusedFor(infrav1.Metal3DataAddressClaimRefusedReason, err)
+		return nil, "", withReason(infrav1.Metal3DataAddressClaimRefusedReason, err)
 	}
-	s.askAgain(answer.RetryAfter)
+	s.requeueAfter(answer.RetryAfter)
 	if answer.Address == nil {
 		return nil, answer.Problem, nil
 	}

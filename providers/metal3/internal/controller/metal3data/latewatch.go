@@ -32,8 +32,8 @@ type lateWatch struct {
 	controller controller.Controller
 	reconciler *Reconciler
 
-	mu   sync.Mutex
-	done int // number of completed steps; a step must not run twice
+	mu        sync.Mutex
+	completed int // number of completed steps; a step must not run twice
 }
 
 // start reports whether the kinds are installed. If so, they are watched when it returns.
@@ -46,13 +46,13 @@ func (w *lateWatch) start(ctx context.Context) (installed bool, _ error) {
 		w.watch(&ipamv1.IPAddress{}, w.reconciler.dataOfIPAddress, watch.CreatesOnly()),
 		w.watch(newPoolMetadata(), w.reconciler.dataOfIPPool, watch.CreatesOnly()),
 	}
-	if w.done == 0 {
+	if w.completed == 0 {
 		if installed, err := w.installed(); err != nil || !installed {
 			return false, err
 		}
 	}
-	for ; w.done < len(steps); w.done++ {
-		if err := steps[w.done](ctx); err != nil {
+	for ; w.completed < len(steps); w.completed++ {
+		if err := steps[w.completed](ctx); err != nil {
 			return false, err
 		}
 	}
@@ -84,7 +84,7 @@ func (w *lateWatch) watch(kind client.Object, dataOf handler.MapFunc, filter pre
 }
 
 func (r *Reconciler) dataOfIPClaim(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.claimants(ctx, o, o.(*ipamv1.IPClaim).Spec.Pool.Name)
+	return r.dataOfClaimName(ctx, o, o.(*ipamv1.IPClaim).Spec.Pool.Name)
 }
 
 func (r *Reconciler) dataOfIPAddress(ctx context.Context, o client.Object) []reconcile.Request {
@@ -112,9 +112,9 @@ func (r *Reconciler) dataOfIPPool(ctx context.Context, pool client.Object) []rec
 	return requests
 }
 
-// claimants returns the data that owns the claim, and the data whose claim would have the same name and which therefore waits for
-// the deletion of this one.
-func (r *Reconciler) claimants(ctx context.Context, claim client.Object, pool string) []reconcile.Request {
+// dataOfClaimName returns the data that owns the claim, and the data whose claim would have the same name and which therefore
+// waits for the deletion of this one.
+func (r *Reconciler) dataOfClaimName(ctx context.Context, claim client.Object, pool string) []reconcile.Request {
 	names := map[string]bool{ipamclaim.OwnerOf(claim, infrav1.GroupVersion.WithKind(dataKind).GroupKind()): true}
 	prefix, ok := strings.CutSuffix(claim.GetName(), claimName("", pool))
 	if ok {

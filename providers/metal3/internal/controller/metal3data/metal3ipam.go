@@ -98,7 +98,7 @@ func (m metal3Pools) claim(ctx context.Context, s *scope, pool render.Pool) erro
 		}
 		claim.Labels[infrav1.DataNameLabel], claim.Labels[infrav1.PoolNameLabel] = s.data.Name, pool.Name
 	}
-	return refusedFor(infrav1.Metal3DataAddressClaimRefusedReason, reconcile.Create(ctx, m.Client, claim, ipClaimKind))
+	return withReason(infrav1.Metal3DataAddressClaimRefusedReason, reconcile.Create(ctx, m.Client, claim, ipClaimKind))
 }
 
 // claimProblem returns why the claim has no address: the error of the IP address manager, or a missing pool.
@@ -112,7 +112,7 @@ func (m metal3Pools) claimProblem(ctx context.Context, s *scope, claim *ipamv1.I
 		return "", err
 	case found:
 		problem, tooEarly := ipamclaim.Overdue(claim, ipClaimKind, pool.String(), time.Now())
-		s.askAgain(tooEarly)
+		s.requeueAfter(tooEarly)
 		return problem, nil
 	}
 	return fmt.Sprintf("%s, which Metal3DataTemplate %s refers to, does not exist: create it", pool, s.template.Name), nil

@@ -27,9 +27,9 @@ type objects struct {
 	host          *bmov1alpha1.BareMetalHost
 }
 
-// gather reads the objects that the data is rendered from. It returns a problem if an object that should exist does not, and no
-// problem if an object is merely not created yet.
-func (r *Reconciler) gather(ctx context.Context, s *scope) (problem string, err error) {
+// readObjects reads the objects that the data is rendered from. It returns a problem if an object that should exist does not, and
+// no problem if an object is merely not created yet.
+func (r *Reconciler) readObjects(ctx context.Context, s *scope) (problem string, err error) {
 	template := &infrav1.Metal3DataTemplate{}
 	if found, err := r.find(ctx, s.data, s.data.Spec.Template.Name, template); err != nil {
 		return "", err
@@ -37,7 +37,7 @@ func (r *Reconciler) gather(ctx context.Context, s *scope) (problem string, err 
 		return fmt.Sprintf("Metal3DataTemplate %s does not exist: create it", s.data.Spec.Template.Name), nil
 	}
 	s.template = template
-	if err := r.gatherMachine(ctx, s); err != nil || s.machine == nil {
+	if err := r.readMachine(ctx, s); err != nil || s.machine == nil {
 		return "", err
 	}
 	name := hostName(s.metal3Machine)
@@ -53,8 +53,8 @@ func (r *Reconciler) gather(ctx context.Context, s *scope) (problem string, err 
 	return "", nil
 }
 
-// gatherMachine reads the Metal3Machine of the claim and its Machine.
-func (r *Reconciler) gatherMachine(ctx context.Context, s *scope) error {
+// readMachine reads the Metal3Machine of the claim and its Machine.
+func (r *Reconciler) readMachine(ctx context.Context, s *scope) error {
 	claim, machine := &infrav1.Metal3DataClaim{}, &infrav1.Metal3Machine{}
 	if found, err := r.find(ctx, s.data, s.data.Spec.Claim.Name, claim); err != nil || !found {
 		return err

@@ -55,9 +55,9 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	const machines = 40
-	w := newWorld(t)
+	f := newFixture(t)
 	count := &counter{counts: map[string]int{}}
-	mgr := w.start(func(options *ctrl.Options, _ *metal3data.Reconciler) {
+	mgr := f.start(func(options *ctrl.Options, _ *metal3data.Reconciler) {
 		options.NewClient = func(cfg *rest.Config, o client.Options) (client.Client, error) {
 			transport := *o.HTTPClient
 			count.RoundTripper = transport.Transport
@@ -66,16 +66,16 @@ func TestRequests(t *testing.T) {
 			return client.New(cfg, o)
 		}
 	})
-	w.Expect((&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}).
+	f.Expect((&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}).
 		SetupWithManager(t.Context(), mgr, "", controller.Options{MaxConcurrentReconciles: 5})).To(Succeed())
-	w.template(plain)
+	f.template(plain)
 	for i := range machines {
-		w.host(fmt.Sprintf("h-%d", i))
-		w.machine(fmt.Sprintf("m-%d", i), fmt.Sprintf("h-%d", i))
+		f.host(fmt.Sprintf("h-%d", i))
+		f.machine(fmt.Sprintf("m-%d", i), fmt.Sprintf("h-%d", i))
 	}
-	w.Eventually(func(g Gomega) {
+	f.Eventually(func(g Gomega) {
 		datas := &infrav1.Metal3DataList{}
-		g.Expect(w.client.List(t.Context(), datas, client.InNamespace(w.name))).To(Succeed())
+		g.Expect(f.client.List(t.Context(), datas, client.InNamespace(f.name))).To(Succeed())
 		g.Expect(datas.Items).To(HaveLen(machines))
 		g.Expect(datas.Items).To(HaveEach(HaveField("Status.Ready", true)))
 	}).Should(Succeed())
@@ -85,62 +85,62 @@ func TestRequests(t *testing.T) {
 	for request, want := range map[string]int{
 		"PATCH metal3dataclaims/status": machines, "POST metal3datas": machines, "POST secrets": 2 * machines, "PATCH metal3datas/status": machines,
 	} {
-		w.Expect(count.counts[request]).To(Equal(want), request)
+		f.Expect(count.counts[request]).To(Equal(want), request)
 		delete(count.counts, request)
 	}
 	for request, n := range count.counts {
-		w.Expect(request).NotTo(HavePrefix("GET"))
-		w.Expect(n).To(BeNumerically("<=", machines), request)
+		f.Expect(request).NotTo(HavePrefix("GET"))
+		f.Expect(n).To(BeNumerically("<=", machines), request)
 	}
 }
 
 // Replacing the provider under a running cluster must not change anything.
 func TestTakeover(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	template := w.template(plain)
-	w.host("h-1")
-	machine := w.machine("m-1", "h-1")
-	claim := &infrav1.Metal3DataClaim{ObjectMeta: w.meta("m-1")}
-	data := &infrav1.Metal3Data{ObjectMeta: w.meta("t-0"), Spec: infrav1.Metal3DataSpec{
-		Template: corev1.ObjectReference{Namespace: w.name, Name: "t"}, Claim: corev1.ObjectReference{Namespace: w.name, Name: "m-1"},
-		MetaData:    &corev1.SecretReference{Namespace: w.name, Name: "m-1-metadata"},
-		NetworkData: &corev1.SecretReference{Namespace: w.name, Name: "m-1-networkdata"},
+	f := newFixture(t)
+	template := f.template(plain)
+	f.host("h-1")
+	machine := f.machine("m-1", "h-1")
+	claim := &infrav1.Metal3DataClaim{ObjectMeta: f.meta("m-1")}
+	data := &infrav1.Metal3Data{ObjectMeta: f.meta("t-0"), Spec: infrav1.Metal3DataSpec{
+		Template: corev1.ObjectReference{Namespace: f.name, Name: "t"}, Claim: corev1.ObjectReference{Namespace: f.name, Name: "m-1"},
+		MetaData:    &corev1.SecretReference{Namespace: f.name, Name: "m-1-metadata"},
+		NetworkData: &corev1.SecretReference{Namespace: f.name, Name: "m-1-networkdata"},
 	}}
 	data.Finalizers = []string{infrav1.DataClaimFinalizer, infrav1.DataFinalizer}
 	data.OwnerReferences = []metav1.OwnerReference{
 		{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3DataTemplate", Name: "t", UID: template.UID, Controller: ptr.To(true)},
 		{APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: "m-1", UID: machine.UID},
 	}
-	w.create(data)
-	updateStatus(w, data, func(data *infrav1.Metal3Data) { data.Status.Ready = true })
-	updateStatus(w, claim, func(claim *infrav1.Metal3DataClaim) {
-		claim.Status.RenderedData = &corev1.ObjectReference{Namespace: w.name, Name: "t-0"}
+	f.create(data)
+	updateStatus(f, data, func(data *infrav1.Metal3Data) { data.Status.Ready = true })
+	updateStatus(f, claim, func(claim *infrav1.Metal3DataClaim) {
+		claim.Status.RenderedData = &corev1.ObjectReference{Namespace: f.name, Name: "t-0"}
 	})
-	update(w, template, func(template *infrav1.Metal3DataTemplate) {
+	update(f, template, func(template *infrav1.Metal3DataTemplate) {
 		template.Finalizers = []string{infrav1.DataTemplateFinalizer}
 	})
-	updateStatus(w, template, func(template *infrav1.Metal3DataTemplate) {
+	updateStatus(f, template, func(template *infrav1.Metal3DataTemplate) {
 		template.Status.Indexes = []infrav1.IndexEntry{{Name: "m-1", Index: 0}}
 	})
 	for _, name := range []string{"m-1-metadata", "m-1-networkdata"} {
-		secret := &corev1.Secret{ObjectMeta: w.meta(name)}
+		secret := &corev1.Secret{ObjectMeta: f.meta(name)}
 		secret.OwnerReferences = []metav1.OwnerReference{{
 			APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Data", Name: "t-0", UID: data.UID, Controller: ptr.To(true),
 		}}
-		w.create(secret)
+		f.create(secret)
 	}
-	before := w.versions(template, claim, data)
-	mgr := w.start()
-	w.Expect((&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}).
+	before := f.versions(template, claim, data)
+	mgr := f.start()
+	f.Expect((&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}).
 		SetupWithManager(t.Context(), mgr, "", controller.Options{})).To(Succeed())
-	w.Consistently(func() []string { return w.versions(template, claim, data) }, "1s").Should(Equal(before))
+	f.Consistently(func() []string { return f.versions(template, claim, data) }, "1s").Should(Equal(before))
 }
 
-func (w *world) versions(objects ...client.Object) []string {
+func (f *fixture) versions(objects ...client.Object) []string {
 	versions := make([]string, len(objects))
 	for i, o := range objects {
-		w.get(o)
+		f.get(o)
 		versions[i] = o.GetResourceVersion()
 	}
 	return versions

@@ -131,7 +131,7 @@ func (r *Reconciler) store(ctx context.Context, s *scope, secrets []*corev1.Secr
 		case existing == nil:
 			// If the cache lags, the existing Secret is the data's own: a Secret of other data would be older than this data.
 			if err := reconcile.Create(ctx, r.Client, secret, "Secret"); err != nil {
-				return false, "", refusedFor(infrav1.Metal3DataSecretRefusedReason, err)
+				return false, "", withReason(infrav1.Metal3DataSecretRefusedReason, err)
 			}
 		case foreign(existing, s.data):
 			owner := metav1.GetControllerOf(existing)

@@ -53,7 +53,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Watches(&infrav1.Metal3DataTemplate{}, handler.EnqueueRequestsFromMapFunc(r.dataOfTemplate), builder.WithPredicates(watch.CreatesOnly())).
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.dataOfMetal3Machine), builder.WithPredicates(watch.NotStatusOnly())).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.dataOfMachine), builder.WithPredicates(watch.NotStatusOnly())).
-		Watches(&bmov1alpha1.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(r.dataOfHost), builder.WithPredicates(worthRendering())).
+		Watches(&bmov1alpha1.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(r.dataOfHost), builder.WithPredicates(renderInputChanged())).
 		Watches(&ipamclusterv1.IPAddressClaim{}, handler.EnqueueRequestsFromMapFunc(r.dataOfAddressClaim)).
 		Watches(&ipamclusterv1.IPAddress{}, handler.EnqueueRequestsFromMapFunc(ipamclaim.OfAddress(r.Client, r.dataOfAddressClaim)), builder.WithPredicates(watch.CreatesOnly())).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.dataOfSecret), builder.WithPredicates(watch.DeletesOnly())).
@@ -61,7 +61,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	if err != nil {
 		return err
 	}
-	r.pools = []addressBook{metal3Pools{r, &lateWatch{mgr: mgr, controller: c, reconciler: r}}, clusterAPIPools{r}}
+	r.pools = []addressProvider{metal3Pools{r, &lateWatch{mgr: mgr, controller: c, reconciler: r}}, clusterAPIPools{r}}
 	return nil
 }
 
@@ -87,8 +87,8 @@ func ownedByData() client.IndexerFunc {
 	return ipamclaim.ByOwner(infrav1.GroupVersion.WithKind(dataKind).GroupKind())
 }
 
-// worthRendering passes updates of hosts that change a field that templates can refer to.
-func worthRendering() predicate.Predicate {
+// renderInputChanged passes updates of hosts that change a field that templates can refer to.
+func renderInputChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*bmov1alpha1.BareMetalHost), e.ObjectNew.(*bmov1alpha1.BareMetalHost)
 		return before.Spec.BootMACAddress != after.Spec.BootMACAddress ||

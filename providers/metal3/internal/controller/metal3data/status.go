@@ -15,10 +15,10 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// show updates the status with the result, or with the problem that the user must fix. Data that only waits for an event sets
+// setStatus updates the status with the result, or with the problem that the user must fix. Data that only waits for an event sets
 // neither, which saves a request for each machine. Data rendered by another provider is not changed either, so that a takeover
 // writes nothing.
-func show(data *infrav1.Metal3Data, done bool, reason, problem string) {
+func setStatus(data *infrav1.Metal3Data, done bool, reason, problem string) {
 	if done && data.Status.Ready && len(data.Status.Conditions) == 0 {
 		return
 	}
@@ -37,12 +37,12 @@ func show(data *infrav1.Metal3Data, done bool, reason, problem string) {
 // refused is the rejection of an object by the API server, with the reason for the condition.
 type refused struct {
 	error
-	reason string
-	again  time.Duration
+	reason     string
+	retryAfter time.Duration
 }
 
-// refusedFor adds a condition reason to an error if the API server has rejected an object.
-func refusedFor(reason string, err error) error {
+// withReason adds a condition reason to an error if the API server has rejected an object.
+func withReason(reason string, err error) error {
 	var answer *reconcile.RefusedError
 	if errors.As(err, &answer) {
 		return &refused{answer, reason, answer.Again()}

@@ -30,12 +30,12 @@ import (
 // claim, allocate tries the next index.
 func (r *Reconciler) allocate(ctx context.Context, s *scope, a *assignment) error {
 	machine := machineOf(a.claim)
-	if problem := cannotGive(s, machine); problem != "" && a.data == nil {
-		return r.refuse(ctx, a.claim, problem)
+	if problem := allocationProblem(s, machine); problem != "" && a.data == nil {
+		return r.reportError(ctx, a.claim, problem)
 	}
 	for {
-		if !a.promised {
-			a.index, a.promised = s.indexes.take(a.claim.Name), true
+		if !a.reserved {
+			a.index, a.reserved = s.indexes.take(a.claim.Name), true
 		}
 		if err := r.record(ctx, a); err != nil || a.data != nil {
 			return err
@@ -47,13 +47,13 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope, a *assignment) erro
 		if owner == a.claim.Name {
 			return r.record(ctx, a)
 		}
-		s.indexes.lose(a.index, owner)
-		a.promised = false
+		s.indexes.markTaken(a.index, owner)
+		a.reserved = false
 	}
 }
 
-// cannotGive returns why no data can be created for the claim, or "".
-func cannotGive(s *scope, machine *metav1.OwnerReference) string {
+// allocationProblem returns why no data can be created for the claim, or "".
+func allocationProblem(s *scope, machine *metav1.OwnerReference) string {
 	switch {
 	case s.template == nil:
 		return fmt.Sprintf("Metal3DataTemplate %s does not exist: create it", s.key.Name)
@@ -114,14 +114,14 @@ func (r *Reconciler) create(ctx context.Context, s *scope, a *assignment, machin
 		}
 		return data.Spec.Claim.Name, nil
 	case reconcile.IsRefused(err), reconcile.Unanswered(err): // for example by a quota, whose change is not an event
-		return "", kerrors.NewAggregate([]error{err, r.refuse(ctx, a.claim, reconcile.RefusedMessage("Metal3Data", data.Name, err))})
+		return "", kerrors.NewAggregate([]error{err, r.reportError(ctx, a.claim, reconcile.RefusedMessage("Metal3Data", data.Name, err))})
 	default:
 		return "", fmt.Errorf("creating Metal3Data %s: %w", data.Name, err)
 	}
 }
 
-// refuse reports in the status why the claim has no data.
-func (r *Reconciler) refuse(ctx context.Context, claim *infrav1.Metal3DataClaim, message string) error {
+// reportError reports in the status why the claim has no data.
+func (r *Reconciler) reportError(ctx context.Context, claim *infrav1.Metal3DataClaim, message string) error {
 	p := patch.From(claim)
 	claim.Status.ErrorMessage = ptr.To(message)
 	if err := p.Apply(ctx, r.Client, claim); err != nil {

@@ -18,7 +18,7 @@ type assignment struct {
 	claim    *infrav1.Metal3DataClaim
 	data     *infrav1.Metal3Data
 	index    int32
-	promised bool
+	reserved bool
 }
 
 // match returns the assignment of each claim, oldest claims first, and the data without a claim. Data belongs to the claim that
@@ -41,9 +41,9 @@ func match(template string, claims []infrav1.Metal3DataClaim, datas []infrav1.Me
 		a := &assignment{claim: &claims[i], data: byClaim[claims[i].Name]}
 		delete(byClaim, claims[i].Name)
 		if a.data != nil {
-			a.index, a.promised = a.data.Spec.Index, true
+			a.index, a.reserved = a.data.Spec.Index, true
 		} else {
-			a.index, a.promised = taken.promise(template, a.claim)
+			a.index, a.reserved = taken.reserve(template, a.claim)
 		}
 		assignments = append(assignments, a)
 	}
@@ -61,8 +61,8 @@ type indexes struct {
 	next  int32
 }
 
-// promise reserves the index recorded in the claim's status, unless data of another claim holds it.
-func (x *indexes) promise(template string, claim *infrav1.Metal3DataClaim) (int32, bool) {
+// reserve reserves the index recorded in the claim's status, unless data of another claim holds it.
+func (x *indexes) reserve(template string, claim *infrav1.Metal3DataClaim) (int32, bool) {
 	if claim.Status.RenderedData == nil {
 		return 0, false
 	}
@@ -90,8 +90,8 @@ func (x *indexes) take(claim string) int32 {
 	}
 }
 
-// lose records that an index is held by another claim.
-func (x *indexes) lose(index int32, owner string) {
+// markTaken records that an index is held by another claim.
+func (x *indexes) markTaken(index int32, owner string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.taken[index] = owner

@@ -34,7 +34,7 @@ func given(claims []infrav1.Metal3DataClaim, datas []infrav1.Metal3Data) map[str
 	assignments, _, indexes := match("t", claims, datas)
 	got := map[string]int32{}
 	for _, a := range assignments {
-		if !a.promised {
+		if !a.reserved {
 			a.index = indexes.take(a.claim.Name)
 		}
 		got[a.claim.Name] = a.index
@@ -97,13 +97,13 @@ func TestOrphans(t *testing.T) {
 	g.Expect(orphans[0].Name).To(Equal("t-1"))
 }
 
-func TestEntriesAreWhatExists(t *testing.T) {
+func TestEntries(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	created, refused := claimOf("b", 2, ""), claimOf("c", 1, "")
 	data := dataOf("b", 1)
 	g.Expect(entries([]infrav1.Metal3Data{dataOf("z", 7), dataOf("a", 0)}, []*assignment{
-		{claim: &created, data: &data, index: 1, promised: true}, {claim: &refused, index: 2, promised: true},
+		{claim: &created, data: &data, index: 1, reserved: true}, {claim: &refused, index: 2, reserved: true},
 	})).To(HaveExactElements(
 		infrav1.IndexEntry{Name: "a", Index: 0}, infrav1.IndexEntry{Name: "b", Index: 1}, infrav1.IndexEntry{Name: "z", Index: 7}))
 }

@@ -29,12 +29,12 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// parallel is the number of claims of one template that are processed at the same time. Each spends most of its time waiting for
-// the API server.
-const parallel = 10
+// concurrency is the number of claims of one template that are processed at the same time. Each spends most of its time waiting
+// for the API server.
+const concurrency = 10
 
-// showInterval is the minimum time between two writes of a template's status.
-const showInterval = time.Second
+// statusInterval is the minimum time between two writes of a template's status.
+const statusInterval = time.Second
 
 // Reconciler reconciles Metal3DataTemplates and their Metal3DataClaims.
 type Reconciler struct {
@@ -44,12 +44,12 @@ type Reconciler struct {
 	// Recorder emits events for writes that another actor reverts; nil emits none.
 	Recorder events.EventRecorder
 
-	clock     clock.PassiveClock
-	filter    watch.Filter
-	templates patch.Written
-	claims    patch.Written
-	created   patch.Written
-	shown     sync.Map // client.ObjectKey of the template to the time.Time of the last status write
+	clock           clock.PassiveClock
+	filter          watch.Filter
+	templates       patch.Written
+	claims          patch.Written
+	created         patch.Written
+	lastStatusWrite sync.Map // client.ObjectKey of the template to the time.Time of the last status write
 }
 
 // scope holds a template and its claims and data.
@@ -65,8 +65,8 @@ type scope struct {
 	indexes     *indexes
 	// behind is true if the cache lacks own writes: the template must be requeued once the cache has caught up.
 	behind bool
-	// showAgain is the time until the status can be written, if it is out of date.
-	showAgain time.Duration
+	// statusAfter is the time until the status can be written, if it is out of date.
+	statusAfter time.Duration
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3datatemplates,verbs=get;list;watch;patch
@@ -82,10 +82,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return reconcile.Loop[*infrav1.Metal3DataTemplate, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.templates, Recorder: r.Recorder,
 		Gather: func(ctx context.Context, template *infrav1.Metal3DataTemplate, p *patch.Patch) (*scope, error) {
-			return r.gather(ctx, req.NamespacedName, template, p)
+			return r.newScope(ctx, req.NamespacedName, template, p)
 		},
-		Normal: r.reconcile, Delete: r.reconcile, Absent: r.reconcileAbsent,
-		Forget: func(template client.ObjectKey) { r.shown.Delete(template) },
+		Normal: r.reconcile, Delete: r.reconcile, Absent: r.reconcileNotFound,
+		Forget: func(template client.ObjectKey) { r.lastStatusWrite.Delete(template) },
 	}.Run(ctx, req, &infrav1.Metal3DataTemplate{})
 }
 
@@ -93,20 +93,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (s *scope) Owner() *clusterv1.Cluster { return nil }
 
 func (r *Reconciler) reconcile(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if err := r.hold(ctx, s); err != nil {
+	if err := r.reconcileFinalizer(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
-	err := r.serve(ctx, s)
-	r.show(s)
+	err := r.reconcileClaims(ctx, s)
+	r.updateIndexes(s)
 	return s.result(), err
 }
 
-func (r *Reconciler) reconcileAbsent(ctx context.Context, template client.ObjectKey) (ctrl.Result, error) {
-	s, err := r.gather(ctx, template, nil, nil)
+func (r *Reconciler) reconcileNotFound(ctx context.Context, template client.ObjectKey) (ctrl.Result, error) {
+	s, err := r.newScope(ctx, template, nil, nil)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	err = r.serve(ctx, s)
+	err = r.reconcileClaims(ctx, s)
 	return s.result(), err
 }
 
@@ -114,29 +114,29 @@ func (s *scope) result() ctrl.Result {
 	if s.behind {
 		return reconcile.Again()
 	}
-	return ctrl.Result{RequeueAfter: s.showAgain}
+	return ctrl.Result{RequeueAfter: s.statusAfter}
 }
 
-// show updates the indexes in the status, at most once per showInterval: otherwise the whole list would be sent for each claim of
-// a series.
-func (r *Reconciler) show(s *scope) {
+// updateIndexes updates the indexes in the status, at most once per statusInterval: otherwise the whole list would be sent for
+// each claim of a series.
+func (r *Reconciler) updateIndexes(s *scope) {
 	indexes, now := entries(s.datas, s.assignments), r.clock.Now()
 	if slices.Equal(indexes, s.template.Status.Indexes) {
 		return
 	}
-	if last, ok := r.shown.Load(s.key); ok {
-		if s.showAgain = showInterval - now.Sub(last.(time.Time)); s.showAgain > 0 {
+	if last, ok := r.lastStatusWrite.Load(s.key); ok {
+		if s.statusAfter = statusInterval - now.Sub(last.(time.Time)); s.statusAfter > 0 {
 			return
 		}
-		s.showAgain = 0
+		s.statusAfter = 0
 	}
-	r.shown.Store(s.key, now)
+	r.lastStatusWrite.Store(s.key, now)
 	s.template.Status.Indexes = indexes
 }
 
-// gather lists the claims and the data of the template from the cache's indexes, without copying them: most need no change.
+// newScope lists the claims and the data of the template from the cache's indexes, without copying them: most need no change.
 // Callers must copy an object before they change it.
-func (r *Reconciler) gather(ctx context.Context, key client.ObjectKey, template *infrav1.Metal3DataTemplate, p *patch.Patch) (*scope, error) {
+func (r *Reconciler) newScope(ctx context.Context, key client.ObjectKey, template *infrav1.Metal3DataTemplate, p *patch.Patch) (*scope, error) {
 	s := &scope{key: key, template: template, patch: p}
 	claims, datas := &infrav1.Metal3DataClaimList{}, &infrav1.Metal3DataList{}
 	options := []client.ListOption{
@@ -156,8 +156,9 @@ func (r *Reconciler) gather(ctx context.Context, key client.ObjectKey, template 
 	return s, nil
 }
 
-// hold keeps the finalizer on the template while it has claims or data. The finalizer is stored before the first data is created.
-func (r *Reconciler) hold(ctx context.Context, s *scope) error {
+// reconcileFinalizer keeps the finalizer on the template while it has claims or data. The finalizer is stored before the first
+// data is created.
+func (r *Reconciler) reconcileFinalizer(ctx context.Context, s *scope) error {
 	switch {
 	case s.template.DeletionTimestamp.IsZero():
 		controllerutil.AddFinalizer(s.template, infrav1.DataTemplateFinalizer)
@@ -167,37 +168,37 @@ func (r *Reconciler) hold(ctx context.Context, s *scope) error {
 	return client.IgnoreNotFound(s.patch.StoreSpec(ctx, r.Client, s.template))
 }
 
-// serve processes all claims and orphaned data, and continues after an error.
-func (r *Reconciler) serve(ctx context.Context, s *scope) error {
+// reconcileClaims processes all claims and orphaned data, and continues after an error.
+func (r *Reconciler) reconcileClaims(ctx context.Context, s *scope) error {
 	paused, err := r.pausedClusters(ctx, s)
 	if err != nil {
 		return err
 	}
-	var todo []func(context.Context) error
+	var work []func(context.Context) error
 	for _, a := range s.assignments {
-		if !r.leftAlone(a.claim, paused) {
-			todo = append(todo, r.due(s, a)...)
+		if !r.isPausedOrFiltered(a.claim, paused) {
+			work = append(work, r.pendingWork(s, a)...)
 		}
 	}
 	for _, data := range s.orphans {
-		if data.DeletionTimestamp.IsZero() && !r.leftAlone(data, paused) {
-			todo = append(todo, func(ctx context.Context) error { return r.releaseOrphan(ctx, data) })
+		if data.DeletionTimestamp.IsZero() && !r.isPausedOrFiltered(data, paused) {
+			work = append(work, func(ctx context.Context) error { return r.releaseOrphan(ctx, data) })
 		}
 	}
-	errs := make([]error, len(todo))
-	workqueue.ParallelizeUntil(ctx, parallel, len(todo), func(i int) { errs[i] = todo[i](ctx) })
+	errs := make([]error, len(work))
+	workqueue.ParallelizeUntil(ctx, concurrency, len(work), func(i int) { errs[i] = work[i](ctx) })
 	return kerrors.NewAggregate(errs)
 }
 
-// leftAlone reports whether the object is paused or belongs to another manager.
-func (r *Reconciler) leftAlone(o client.Object, pausedClusters map[string]bool) bool {
+// isPausedOrFiltered reports whether the object is paused or belongs to another manager.
+func (r *Reconciler) isPausedOrFiltered(o client.Object, pausedClusters map[string]bool) bool {
 	return pausedClusters[o.GetLabels()[clusterv1.ClusterNameLabel]] || annotations.HasPaused(o) || !r.filter.Passes(o)
 }
 
-// due returns the pending work of a claim. Nothing is due until the cache contains this process's own writes.
-func (r *Reconciler) due(s *scope, a *assignment) []func(context.Context) error {
+// pendingWork returns the pending work of a claim. Nothing is due until the cache contains this process's own writes.
+func (r *Reconciler) pendingWork(s *scope, a *assignment) []func(context.Context) error {
 	switch {
-	case r.claims.Behind(a.claim) || a.data == nil && a.promised && r.isCreated(s.key, a.index):
+	case r.claims.Behind(a.claim) || a.data == nil && a.reserved && r.isCreated(s.key, a.index):
 		s.behind = true
 		return nil
 	case !a.claim.DeletionTimestamp.IsZero():
@@ -221,7 +222,7 @@ func (r *Reconciler) isCreated(template client.ObjectKey, index int32) bool {
 // one in the target cluster, and must not change here.
 func (r *Reconciler) pausedClusters(ctx context.Context, s *scope) (map[string]bool, error) {
 	paused := map[string]bool{}
-	look := func(labels map[string]string) error {
+	check := func(labels map[string]string) error {
 		name := labels[clusterv1.ClusterNameLabel]
 		if _, known := paused[name]; known || name == "" {
 			return nil
@@ -234,12 +235,12 @@ func (r *Reconciler) pausedClusters(ctx context.Context, s *scope) (map[string]b
 		return nil
 	}
 	for i := range s.claims {
-		if err := look(s.claims[i].Labels); err != nil {
+		if err := check(s.claims[i].Labels); err != nil {
 			return nil, err
 		}
 	}
 	for _, data := range s.orphans {
-		if err := look(data.Labels); err != nil {
+		if err := check(data.Labels); err != nil {
 			return nil, err
 		}
 	}

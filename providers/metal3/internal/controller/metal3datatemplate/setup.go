@@ -35,10 +35,10 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.Metal3DataTemplate{},
-			builder.WithPredicates(worthServing(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
+			builder.WithPredicates(specOrFinalizersChanged(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(options).
-		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(templateOf), builder.WithPredicates(worthServing())).
-		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(templateOf), builder.WithPredicates(r.comesOrGoes())).
+		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(templateOf), builder.WithPredicates(specOrFinalizersChanged())).
+		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(templateOf), builder.WithPredicates(r.createdOrDeleted())).
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.templateOfMachine), builder.WithPredicates(watch.DeletesOnly())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfCluster),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
@@ -65,16 +65,17 @@ func templateName(o client.Object) string {
 	}
 }
 
-// worthServing drops updates that change only the status, which this controller writes itself, unless a finalizer was removed.
-func worthServing() predicate.Predicate {
+// specOrFinalizersChanged drops updates that change only the status, which this controller writes itself, unless a finalizer was
+// removed.
+func specOrFinalizersChanged() predicate.Predicate {
 	return predicate.Or(watch.NotStatusOnly(), predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return len(e.ObjectOld.GetFinalizers()) > len(e.ObjectNew.GetFinalizers())
 	}})
 }
 
-// comesOrGoes drops updates, because the relevant fields of data are immutable. Deleted data no longer has to appear in the
+// createdOrDeleted drops updates, because the relevant fields of data are immutable. Deleted data no longer has to appear in the
 // cache.
-func (r *Reconciler) comesOrGoes() predicate.Predicate {
+func (r *Reconciler) createdOrDeleted() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(event.UpdateEvent) bool { return false },
 		DeleteFunc: func(e event.DeleteEvent) bool {

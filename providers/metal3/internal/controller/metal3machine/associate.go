@@ -37,18 +37,18 @@ func (r *Reconciler) prepare(_ context.Context, s *scope) (reconcile.Progress, e
 	case s.host != nil:
 	case s.infraCluster == nil:
 		r.Hosts.Inventory.Forget(s.key())
-		unassociated(s, infrav1.Metal3MachineWaitingForMetal3ClusterReason, "Waiting for the Metal3Cluster to exist")
+		markUnassociated(s, infrav1.Metal3MachineWaitingForMetal3ClusterReason, "Waiting for the Metal3Cluster to exist")
 		return reconcile.Wait, nil
 	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		r.Hosts.Inventory.Forget(s.key())
-		unassociated(s, infrav1.Metal3MachineWaitingForClusterInfrastructureReadyReason, "Waiting for the Cluster's infrastructure to be provisioned")
+		markUnassociated(s, infrav1.Metal3MachineWaitingForClusterInfrastructureReadyReason, "Waiting for the Cluster's infrastructure to be provisioned")
 		return reconcile.Wait, nil
 	case s.machine.Spec.Bootstrap.DataSecretName == nil:
 		r.Hosts.Inventory.Forget(s.key())
-		unassociated(s, infrav1.Metal3MachineWaitingForBootstrapDataReason, "Waiting for the Machine to have bootstrap data")
+		markUnassociated(s, infrav1.Metal3MachineWaitingForBootstrapDataReason, "Waiting for the Machine to have bootstrap data")
 		return reconcile.Wait, nil
 	}
-	s.metal3.Spec.FailureDomain, _ = s.asked()
+	s.metal3.Spec.FailureDomain, _ = s.requestedDomain()
 	controllerutil.AddFinalizer(s.metal3, infrav1.MachineFinalizer)
 	return reconcile.Proceed, nil
 }
@@ -57,7 +57,7 @@ func (r *Reconciler) prepare(_ context.Context, s *scope) (reconcile.Progress, e
 func (r *Reconciler) associate(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	reason := infrav1.Metal3MachineAssociateBareMetalHostSuccessReason
 	if s.host == nil {
-		reused, p, err := r.findOrTakeHost(ctx, s)
+		reused, p, err := r.findOrClaimHost(ctx, s)
 		if err != nil || p != reconcile.Proceed {
 			return p, err
 		}
@@ -76,25 +76,25 @@ func (r *Reconciler) associate(ctx context.Context, s *scope) (reconcile.Progres
 	return reconcile.Proceed, nil
 }
 
-// findOrTakeHost returns the host that a machine without a known host has already tried to claim, or claims one.
-func (r *Reconciler) findOrTakeHost(ctx context.Context, s *scope) (reused bool, _ reconcile.Progress, err error) {
+// findOrClaimHost returns the host that a machine without a known host has already tried to claim, or claims one.
+func (r *Reconciler) findOrClaimHost(ctx context.Context, s *scope) (reused bool, _ reconcile.Progress, err error) {
 	if name := annotatedHost(s.metal3); name != "" {
 		if s.host, err = r.Hosts.Recover(ctx, s.key(), name); err != nil || s.host != nil {
 			return false, reconcile.Proceed, err
 		}
 		if s.mayRun() {
-			unassociated(s, infrav1.Metal3MachineHostNotFoundReason, fmt.Sprintf(
+			markUnassociated(s, infrav1.Metal3MachineHostNotFoundReason, fmt.Sprintf(
 				"BareMetalHost %s is gone, or has another consumer: delete the Machine", name))
 			return false, reconcile.Wait, nil
 		}
 	}
-	wants, unplaced := s.wants()
-	if unplaced.Reason != "" {
+	requirements, refusal := s.requirements()
+	if refusal.Reason != "" {
 		r.Hosts.Inventory.Forget(s.key()) // the machine may have asked for a different host before
-		r.waitForHost(s, unplaced)
+		r.waitForHost(s, refusal)
 		return false, reconcile.Wait, nil
 	}
-	return r.takeHost(ctx, s, wants)
+	return r.claimHost(ctx, s, requirements)
 }
 
 // mayRun reports whether the machine may be running on a host, or its data was rendered for one: then a new host requires a new
@@ -104,9 +104,9 @@ func (s *scope) mayRun() bool {
 		conditions.Has(s.metal3, infrav1.Metal3MachineHostProvisionedCondition)
 }
 
-// asked returns the failure domain of the machine, even if the Metal3Cluster no longer exists. A refusal with a reason means that
-// the machine must wait until it has one.
-func (s *scope) asked() (domain string, wait distribution.Refusal) {
+// requestedDomain returns the failure domain of the machine, even if the Metal3Cluster no longer exists. A refusal with a reason
+// means that the machine must wait until it has one.
+func (s *scope) requestedDomain() (domain string, wait distribution.Refusal) {
 	cluster := s.infraCluster
 	if cluster == nil {
 		cluster = &infrav1.Metal3Cluster{}
@@ -114,37 +114,37 @@ func (s *scope) asked() (domain string, wait distribution.Refusal) {
 	return provider.Asked(cluster, s.machine, s.metal3, placement.Metal3{}.Place(s.metal3))
 }
 
-// assignedSoon returns how long a new machine waits for its failure domain to be assigned.
-func assignedSoon(s *scope) time.Duration {
-	_, wait := s.asked()
+// assignmentGrace returns how long a new machine waits for its failure domain to be assigned.
+func assignmentGrace(s *scope) time.Duration {
+	_, wait := s.requestedDomain()
 	return provider.AssignedSoon(wait, s.metal3, time.Now())
 }
 
-// wants returns the requirements on the host. A refusal with a reason explains why the machine cannot ask for a host now.
-func (s *scope) wants() (hosts.Wants, distribution.Refusal) {
+// requirements returns the requirements on the host. A refusal with a reason explains why the machine cannot ask for a host now.
+func (s *scope) requirements() (hosts.Requirements, distribution.Refusal) {
 	spec := &s.metal3.Spec
 	selector, err := hosts.Selector(spec.HostSelector)
 	if err != nil {
-		return hosts.Wants{}, distribution.Refusal{Reason: infrav1.Metal3MachineInvalidHostSelectorReason, Message: err.Error()}
+		return hosts.Requirements{}, distribution.Refusal{Reason: infrav1.Metal3MachineInvalidHostSelectorReason, Message: err.Error()}
 	}
-	domain, unplaced := s.asked()
-	wants := hosts.Wants{
+	domain, refusal := s.requestedDomain()
+	requirements := hosts.Requirements{
 		Machine: s.key(), Cluster: s.cluster.Name, Since: s.metal3.CreationTimestamp.Time, Selector: selector, Domain: domain,
 		Preferred: spec.FailureDomainPolicy == infrav1.FailureDomainPreferred,
 		Reuse:     s.reuse(), Random: spec.HostSelectionOrder == infrav1.HostSelectionRandom,
 		Closed: placement.Closed(s.infraCluster),
 	}
-	if wants.Domain != "" && unplaced.Reason == "" && !wants.Preferred {
-		return wants, placement.MayReceive(s.infraCluster, wants.Domain)
+	if requirements.Domain != "" && refusal.Reason == "" && !requirements.Preferred {
+		return requirements, placement.MayReceive(s.infraCluster, requirements.Domain)
 	}
-	return wants, unplaced
+	return requirements, refusal
 }
 
-// takeHost claims a host. It first stores the host's name on the machine, together with the finalizer. If the reconcile stops
+// claimHost claims a host. It first stores the host's name on the machine, together with the finalizer. If the reconcile stops
 // between the two requests, the machine checks that host before it claims another.
-func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) (reused bool, _ reconcile.Progress, _ error) {
+func (r *Reconciler) claimHost(ctx context.Context, s *scope, requirements hosts.Requirements) (reused bool, _ reconcile.Progress, _ error) {
 	for range attempts {
-		chosen, why, found := r.Hosts.Ask(wants)
+		chosen, why, found := r.Hosts.Reserve(requirements)
 		switch {
 		case !found && why.Refusal != "":
 			r.waitForHost(s, distribution.Refusal{
@@ -165,15 +165,15 @@ func (r *Reconciler) takeHost(ctx context.Context, s *scope, wants hosts.Wants) 
 			return false, reconcile.Wait, err
 		}
 		host, err := r.Hosts.Claim(ctx, chosen, s.claim(chosen.Domain))
-		if errors.Is(err, hosts.ErrTaken) || errors.Is(err, hosts.ErrRefused) {
+		if errors.Is(err, hosts.ErrHostChanged) || errors.Is(err, hosts.ErrRefused) {
 			continue
 		}
 		if err != nil {
-			unassociated(s, infrav1.Metal3MachineAssociateBareMetalHostFailedReason, notWritten(chosen.Name, err))
+			markUnassociated(s, infrav1.Metal3MachineAssociateBareMetalHostFailedReason, writeFailure(chosen.Name, err))
 			return false, reconcile.Wait, err
 		}
 		s.host = host
-		r.event(s, "Associated", "Associate", "Got BareMetalHost %s%s", chosen.Name, where(chosen.Domain, wants.Domain))
+		r.event(s, "Associated", "Associate", "Got BareMetalHost %s%s", chosen.Name, domainSuffix(chosen.Domain, requirements.Domain))
 		return chosen.Reuse != "", reconcile.Proceed, nil
 	}
 	return false, reconcile.Wait, patch.ErrBehind
@@ -189,16 +189,16 @@ func (s *scope) claim(domain string) hosts.Claim {
 	return claim
 }
 
-func where(domain, asked string) string {
+func domainSuffix(domain, requested string) string {
 	switch {
-	case domain == "" && asked == "":
+	case domain == "" && requested == "":
 		return ""
-	case domain == asked || asked == "":
+	case domain == requested || requested == "":
 		return " in failure domain " + domain
 	case domain == "":
-		return fmt.Sprintf(" outside of failure domain %s, which is only preferred", asked)
+		return fmt.Sprintf(" outside of failure domain %s, which is only preferred", requested)
 	default:
-		return fmt.Sprintf(" in failure domain %s instead of %s, which is only preferred", domain, asked)
+		return fmt.Sprintf(" in failure domain %s instead of %s, which is only preferred", domain, requested)
 	}
 }
 
@@ -209,7 +209,7 @@ func (r *Reconciler) waitForHost(s *scope, why distribution.Refusal) {
 		r.warn(s, why.Reason, "Associate", "%s", why.Message)
 	}
 	delete(s.metal3.Annotations, infrav1.HostAnnotation) // the name of a host that another machine claimed first
-	unassociated(s, why.Reason, why.Message)
+	markUnassociated(s, why.Reason, why.Message)
 }
 
 func setHostAnnotation(s *scope, name string) {

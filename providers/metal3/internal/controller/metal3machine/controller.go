@@ -74,7 +74,7 @@ func (s *scope) key() client.ObjectKey {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Machine, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, V1Beta1: conversion.MachineConditions(),
-		Gather: r.gather, Quiet: assignedSoon, Normal: r.provision, Delete: r.delete, Paused: r.pause,
+		Gather: r.newScope, Quiet: assignmentGrace, Normal: r.provision, Delete: r.delete, Paused: r.pause,
 		Summarize: r.summarize, Forget: r.Hosts.Inventory.Forget,
 	}.Run(ctx, req, &infrav1.Metal3Machine{})
 }
@@ -97,8 +97,8 @@ func (r *Reconciler) pause(ctx context.Context, s *scope) (ctrl.Result, error) {
 // provisioning returns the steps that lead to a Node. A step that has nothing to do only reads.
 func (r *Reconciler) provisioning() []reconcile.Step[*scope] {
 	return []reconcile.Step[*scope]{
-		r.prepare, r.tellUnlisted, r.awaitTemplate, r.associate, r.resumeHost, r.noteHosts, r.noteLabels,
-		r.claimData, r.awaitData, r.configure, r.observe, r.linkNode,
+		r.prepare, r.reportUnlistedDomain, r.waitForTemplate, r.associate, r.resumeHost, r.reportOtherHosts, r.reportRefusedLabels,
+		r.claimData, r.waitForRenderedData, r.configure, r.observe, r.linkNode,
 	}
 }
 

@@ -108,8 +108,8 @@ func (r *Reconciler) createDataClaim(ctx context.Context, s *scope, template str
 	return nil
 }
 
-// awaitData waits for the Secrets with metadata and network data.
-func (r *Reconciler) awaitData(ctx context.Context, s *scope) (reconcile.Progress, error) {
+// waitForRenderedData waits for the Secrets with metadata and network data.
+func (r *Reconciler) waitForRenderedData(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if conditions.IsTrue(s.metal3, infrav1.Metal3MachineDataReadyCondition) {
 		return reconcile.Proceed, nil
 	}
@@ -118,7 +118,7 @@ func (r *Reconciler) awaitData(ctx context.Context, s *scope) (reconcile.Progres
 		return reconcile.Wait, err
 	}
 	if claim == nil || claim.Status.RenderedData == nil {
-		waitForData(s, claim, nil)
+		reportDataError(s, claim, nil)
 		return reconcile.Wait, nil
 	}
 	s.metal3.Status.RenderedData = &infrav1.Metal3ObjectRef{Name: claim.Status.RenderedData.Name, Namespace: s.metal3.Namespace}
@@ -128,7 +128,7 @@ func (r *Reconciler) awaitData(ctx context.Context, s *scope) (reconcile.Progres
 		return reconcile.Wait, fmt.Errorf("reading Metal3Data %s: %w", key, err)
 	}
 	if !data.Status.Ready {
-		waitForData(s, claim, data)
+		reportDataError(s, claim, data)
 		return reconcile.Wait, nil
 	}
 	if s.metal3.Status.MetaData == nil {
@@ -141,20 +141,20 @@ func (r *Reconciler) awaitData(ctx context.Context, s *scope) (reconcile.Progres
 	return reconcile.Proceed, nil
 }
 
-// waitForData reports the error of the claim or the data. Both may be nil.
-func waitForData(s *scope, claim *infrav1.Metal3DataClaim, data *infrav1.Metal3Data) {
+// reportDataError reports the error of the claim or the data. Both may be nil.
+func reportDataError(s *scope, claim *infrav1.Metal3DataClaim, data *infrav1.Metal3Data) {
 	reason, message := infrav1.Metal3MachineWaitingForMetal3DataReason, "Waiting for Metal3DataClaim "+s.metal3.Name+" to get its Metal3Data"
 	if data != nil {
 		message = "Waiting for Metal3Data " + s.metal3.Status.RenderedData.Name + " to be rendered"
 	}
-	var trouble *string
+	var problem *string
 	if claim != nil {
-		trouble = claim.Status.ErrorMessage
+		problem = claim.Status.ErrorMessage
 	}
 	if data != nil && data.Status.ErrorMessage != nil {
-		trouble = data.Status.ErrorMessage
+		problem = data.Status.ErrorMessage
 	}
-	if text := ptr.Deref(trouble, ""); text != "" {
+	if text := ptr.Deref(problem, ""); text != "" {
 		reason, message = infrav1.Metal3MachineDataFailedReason, text
 	}
 	if data != nil && conditions.IsFalse(data, infrav1.Metal3DataReadyCondition) {

@@ -38,16 +38,16 @@ func (r *Reconciler) deprovision(ctx context.Context, s *scope) (reconcile.Progr
 	if s.host == nil {
 		return reconcile.Proceed, nil
 	}
-	unassociated(s, infrav1.Metal3MachineDeletingReason, "Deprovisioning BareMetalHost "+s.host.Name)
-	changed, err := r.Hosts.Deprovision(ctx, s.host, s.brought())
+	markUnassociated(s, infrav1.Metal3MachineDeletingReason, "Deprovisioning BareMetalHost "+s.host.Name)
+	changed, err := r.Hosts.Deprovision(ctx, s.host, s.machineSecrets())
 	if client.IgnoreNotFound(err) != nil {
 		if reconcile.IsRefused(err) || reconcile.Unanswered(err) {
-			unassociated(s, infrav1.Metal3MachineDeletingReason, notWritten(s.host.Name, err))
+			markUnassociated(s, infrav1.Metal3MachineDeletingReason, writeFailure(s.host.Name, err))
 		}
 		return reconcile.Wait, err
 	}
 	if stuck := notDeprovisioned(s.host); stuck != "" {
-		unassociated(s, infrav1.Metal3MachineDeletingReason, fmt.Sprintf("BareMetalHost %s is not deprovisioned: %s", s.host.Name, stuck))
+		markUnassociated(s, infrav1.Metal3MachineDeletingReason, fmt.Sprintf("BareMetalHost %s is not deprovisioned: %s", s.host.Name, stuck))
 	}
 	if changed || !hosts.Vacant(s.host) {
 		return reconcile.Wait, nil
@@ -55,19 +55,19 @@ func (r *Reconciler) deprovision(ctx context.Context, s *scope) (reconcile.Progr
 	return reconcile.Proceed, nil
 }
 
-// brought returns the Secrets that the machine may have set on its host. After a move or a restore the status may still be empty,
-// so it includes the names of rendered Secrets.
-func (s *scope) brought() *hosts.Brought {
+// machineSecrets returns the Secrets that the machine may have set on its host. After a move or a restore the status may still be
+// empty, so it includes the names of rendered Secrets.
+func (s *scope) machineSecrets() *hosts.MachineSecrets {
 	spec, state := &s.metal3.Spec, &s.metal3.Status
-	brought := &hosts.Brought{
+	secrets := &hosts.MachineSecrets{
 		UserData:    names(spec.UserData, state.UserData),
 		MetaData:    append(names(spec.MetaData, state.MetaData), render.MetaDataSecret(s.metal3.Name)),
 		NetworkData: append(names(spec.NetworkData, state.NetworkData), render.NetworkDataSecret(s.metal3.Name)),
 	}
 	if s.machine != nil && s.machine.Spec.Bootstrap.DataSecretName != nil {
-		brought.UserData = append(brought.UserData, *s.machine.Spec.Bootstrap.DataSecretName)
+		secrets.UserData = append(secrets.UserData, *s.machine.Spec.Bootstrap.DataSecretName)
 	}
-	return brought
+	return secrets
 }
 
 func names(refs ...*corev1.SecretReference) hosts.SecretNames {
@@ -82,18 +82,18 @@ func names(refs ...*corev1.SecretReference) hosts.SecretNames {
 
 // notDeprovisioned returns why the operator does not deprovision the host and how to fix it, or "" if no reason is found.
 func notDeprovisioned(host *bmov1alpha1.BareMetalHost) string {
-	forced, key, leaving := hosts.DetachedByForce(host), hosts.LeftAlone(host), !host.DeletionTimestamp.IsZero()
+	forced, key, deleting := hosts.DetachedByForce(host), hosts.DetachedBy(host), !host.DeletionTimestamp.IsZero()
 	switch {
 	case key == bmov1alpha1.PausedAnnotation, key != "" && !forced:
 		return "its operator leaves it alone: remove the annotation " + key
-	case forced && leaving:
+	case forced && deleting:
 		return "it is detached by force and being deleted: its operator looks at it again within ten minutes, or when anything of it is changed"
 	case forced:
 		return "it is detached by force: delete the BareMetalHost to let the Machine go, or remove the annotation " + key
 	case hosts.WithoutPower(host):
 		return fmt.Sprintf("%s: restore the power; or make sure that the machine stays off, set the annotation %s of the BareMetalHost to %s and, "+
 			"when status.operationalStatus is detached, delete the BareMetalHost to let the Machine go", powerFailure, bmov1alpha1.DetachedAnnotation, hosts.ForcedDetachment)
-	case host.Status.ErrorMessage != "" && leaving:
+	case host.Status.ErrorMessage != "" && deleting:
 		return host.Status.ErrorMessage + ": the BareMetalHost is being deleted, and goes when its operator has failed four times"
 	case host.Status.ErrorMessage != "":
 		return host.Status.ErrorMessage + ": repair the host, or delete the BareMetalHost to let the Machine go"
@@ -131,11 +131,11 @@ func (r *Reconciler) releaseData(ctx context.Context, s *scope) (reconcile.Progr
 // finalizer of the machine.
 func (r *Reconciler) releaseHost(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.host != nil {
-		reuse, err := r.keepsHost(ctx, s)
+		reuse, err := r.nodeReuseLabel(ctx, s)
 		if err != nil {
 			return reconcile.Wait, err
 		}
-		if err := r.Hosts.Release(ctx, s.host, hosts.Leave{Machine: s.metal3.Name, Reuse: reuse, Failed: s.failed()}); client.IgnoreNotFound(err) != nil {
+		if err := r.Hosts.Release(ctx, s.host, hosts.ReleaseOptions{Machine: s.metal3.Name, Reuse: reuse, Failed: s.failed()}); client.IgnoreNotFound(err) != nil {
 			return reconcile.Wait, err
 		}
 		r.event(s, "Released", "Delete", "Released BareMetalHost %s", s.host.Name)

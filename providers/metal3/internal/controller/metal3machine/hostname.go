@@ -36,7 +36,7 @@ func hostnameOf(host *bmov1alpha1.BareMetalHost) string {
 // the host's UID on the Node, and the Node may not even join the cluster, so the machine does not wait for it: the user may set
 // the provider ID. If a Node is found without a provider ID, recognizeNode sets it.
 func (r *Reconciler) recognizeNode(ctx context.Context, s *scope) (string, error) {
-	ours := s.providerID()
+	providerID := s.providerID()
 	err := r.watchNodes(ctx, s)
 	var found []corev1.Node
 	if err == nil {
@@ -46,7 +46,7 @@ func (r *Reconciler) recognizeNode(ctx context.Context, s *scope) (string, error
 		found, err = r.nodesOfHostname(ctx, s)
 	}
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
-		return ours, nil // the connection triggers an event
+		return providerID, nil // the connection triggers an event
 	}
 	if err != nil {
 		return "", err
@@ -54,11 +54,11 @@ func (r *Reconciler) recognizeNode(ctx context.Context, s *scope) (string, error
 	node, waiting := s.nodeAmong(found)
 	switch {
 	case waiting.reason != "":
-		return ours, nil
+		return providerID, nil
 	case node.Spec.ProviderID != "":
 		return node.Spec.ProviderID, nil
 	default:
-		return ours, r.setProviderID(ctx, s, node, ours)
+		return providerID, r.setProviderID(ctx, s, node, providerID)
 	}
 }
 

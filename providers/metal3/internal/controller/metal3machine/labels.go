@@ -20,8 +20,8 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// noteLabels reports labels of the host that are selected for copying but must not be set on its Node.
-func (r *Reconciler) noteLabels(_ context.Context, s *scope) (reconcile.Progress, error) {
+// reportRefusedLabels reports labels of the host that are selected for copying but must not be set on its Node.
+func (r *Reconciler) reportRefusedLabels(_ context.Context, s *scope) (reconcile.Progress, error) {
 	var refused []string
 	if s.infraCluster != nil {
 		refused = placement.RefusedLabels(s.infraCluster.Annotations[infrav1.LabelSyncPrefixesAnnotation], s.host.Labels)

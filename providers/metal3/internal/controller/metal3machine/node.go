@@ -48,10 +48,10 @@ func (r *Reconciler) linkNode(ctx context.Context, s *scope) (reconcile.Progress
 	case err != nil && !errors.Is(err, clustercache.ErrClusterNotConnected):
 		return reconcile.Wait, err
 	case err != nil && !linked:
-		unprovisioned(s, infrav1.Metal3MachineWaitingForNodeReason, "Waiting for a connection to the workload cluster")
+		markUnprovisioned(s, infrav1.Metal3MachineWaitingForNodeReason, "Waiting for a connection to the workload cluster")
 		return reconcile.Wait, nil
 	case waiting.reason != "" && !linked:
-		unprovisioned(s, waiting.reason, waiting.message)
+		markUnprovisioned(s, waiting.reason, waiting.message)
 		return reconcile.Wait, nil
 	case err == nil && waiting.reason == "":
 		s.metal3.Spec.ProviderID = id
@@ -61,34 +61,34 @@ func (r *Reconciler) linkNode(ctx context.Context, s *scope) (reconcile.Progress
 	return reconcile.Proceed, nil
 }
 
-// holdup is why a machine has no Node yet; its reason is "" if it has one.
-type holdup struct{ reason, message string }
+// waitReason is why a machine has no Node yet; its reason is "" if it has one.
+type waitReason struct{ reason, message string }
 
 // nodeProviderID returns the provider ID of the machine's Node. It sets the provider ID unless a cloud provider does.
-func (r *Reconciler) nodeProviderID(ctx context.Context, s *scope) (string, holdup, error) {
-	ours := s.providerID()
+func (r *Reconciler) nodeProviderID(ctx context.Context, s *scope) (string, waitReason, error) {
+	providerID := s.providerID()
 	byCloud := s.infraCluster != nil && ptr.Deref(s.infraCluster.Spec.CloudProviderEnabled, false)
 	if !byCloud && !s.machine.Spec.Bootstrap.ConfigRef.IsDefined() {
 		id, err := r.recognizeNode(ctx, s)
-		return id, holdup{}, err
+		return id, waitReason{}, err
 	}
 	if err := r.watchNodes(ctx, s); err != nil {
-		return "", holdup{}, err
+		return "", waitReason{}, err
 	}
 	found, err := r.nodesOfHost(ctx, s)
 	if err != nil {
-		return "", holdup{}, err
+		return "", waitReason{}, err
 	}
 	node, waiting := s.nodeAmong(found)
 	switch {
 	case waiting.reason != "":
 		return "", waiting, nil
 	case node.Spec.ProviderID != "":
-		return node.Spec.ProviderID, holdup{}, nil
+		return node.Spec.ProviderID, waitReason{}, nil
 	case byCloud:
-		return "", holdup{infrav1.Metal3MachineWaitingForNodeReason, fmt.Sprintf("Waiting for a cloud provider to give Node %s the provider ID %s", node.Name, ours)}, nil
+		return "", waitReason{infrav1.Metal3MachineWaitingForNodeReason, fmt.Sprintf("Waiting for a cloud provider to give Node %s the provider ID %s", node.Name, providerID)}, nil
 	default:
-		return ours, holdup{}, r.setProviderID(ctx, s, node, ours)
+		return providerID, waitReason{}, r.setProviderID(ctx, s, node, providerID)
 	}
 }
 
@@ -114,31 +114,31 @@ func (r *Reconciler) nodesOfHost(ctx context.Context, s *scope) ([]corev1.Node, 
 }
 
 // nodeAmong returns the machine's Node, ignoring stale Nodes of machines that used the host before.
-func (s *scope) nodeAmong(found []corev1.Node) (*corev1.Node, holdup) {
+func (s *scope) nodeAmong(found []corev1.Node) (*corev1.Node, waitReason) {
 	var fresh *corev1.Node
-	foreign := holdup{}
+	foreign := waitReason{}
 	for i := range found {
 		node := &found[i]
 		switch id := node.Spec.ProviderID; {
 		case id == s.providerID() || id == s.legacyProviderID():
-			return node, holdup{}
+			return node, waitReason{}
 		case id == "" && fresh != nil:
-			return nil, holdup{infrav1.Metal3MachineAmbiguousNodeReason, fmt.Sprintf("Nodes %s and %s both have the label %s=%s: delete the one that does not run",
+			return nil, waitReason{infrav1.Metal3MachineAmbiguousNodeReason, fmt.Sprintf("Nodes %s and %s both have the label %s=%s: delete the one that does not run",
 				fresh.Name, node.Name, infrav1.NodeUUIDLabel, s.host.UID)}
 		case id == "":
 			fresh = node
 		case !strings.HasPrefix(id, strings.TrimSuffix(s.providerID(), s.metal3.Name)):
-			foreign = holdup{infrav1.Metal3MachineUnexpectedProviderIDReason, fmt.Sprintf("Node %s has provider ID %s, which is not %s: delete the Node or the Machine",
+			foreign = waitReason{infrav1.Metal3MachineUnexpectedProviderIDReason, fmt.Sprintf("Node %s has provider ID %s, which is not %s: delete the Node or the Machine",
 				node.Name, id, s.providerID())}
 		}
 	}
 	switch {
 	case fresh != nil:
-		return fresh, holdup{}
+		return fresh, waitReason{}
 	case foreign.reason != "":
 		return nil, foreign
 	default:
-		return nil, holdup{infrav1.Metal3MachineWaitingForNodeReason, fmt.Sprintf("Waiting for a Node with label %s=%s or provider ID %s",
+		return nil, waitReason{infrav1.Metal3MachineWaitingForNodeReason, fmt.Sprintf("Waiting for a Node with label %s=%s or provider ID %s",
 			infrav1.NodeUUIDLabel, s.host.UID, s.providerID())}
 	}
 }

@@ -25,7 +25,7 @@ func (r *Reconciler) pauseHost(ctx context.Context, s *scope) (reconcile.Progres
 	r.Hosts.Inventory.Forget(s.key())
 	if s.host != nil && s.cluster != nil && ptr.Deref(s.cluster.Spec.Paused, false) {
 		if err := r.Hosts.Pause(ctx, s.host); err != nil {
-			unassociated(s, infrav1.Metal3MachineHostPauseAnnotationSetFailedReason, notWritten(s.host.Name, err))
+			markUnassociated(s, infrav1.Metal3MachineHostPauseAnnotationSetFailedReason, writeFailure(s.host.Name, err))
 			return reconcile.Wait, err
 		}
 	}
@@ -46,14 +46,14 @@ func (r *Reconciler) resumeHost(ctx context.Context, s *scope) (reconcile.Progre
 		return reconcile.Proceed, nil
 	}
 	if err := s.patch.GoOn(r.Hosts.Resume(ctx, s.host, s.cluster.Name)); err != nil {
-		unassociated(s, infrav1.Metal3MachineHostPauseAnnotationRemoveFailedReason, notWritten(s.host.Name, err))
+		markUnassociated(s, infrav1.Metal3MachineHostPauseAnnotationRemoveFailedReason, writeFailure(s.host.Name, err))
 		return reconcile.Wait, err
 	}
 	return reconcile.Proceed, nil
 }
 
-// notWritten returns why a host could not be written, and how to fix it if user action is required.
-func notWritten(host string, err error) string {
+// writeFailure returns why a host could not be written, and how to fix it if user action is required.
+func writeFailure(host string, err error) string {
 	if reconcile.IsRefused(err) || reconcile.Unanswered(err) {
 		return reconcile.RefusedMessage("BareMetalHost", host, err)
 	}

@@ -25,34 +25,34 @@ func hostProgressed() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld.(*bmov1alpha1.BareMetalHost), e.ObjectNew.(*bmov1alpha1.BareMetalHost)
 			return before.Spec.ConsumerRef != nil && !equality.Semantic.DeepEqual(before.Spec.ConsumerRef, after.Spec.ConsumerRef) ||
-				shownOf(before) != shownOf(after) ||
+				reportedStateOf(before) != reportedStateOf(after) ||
 				reservedChanged(before, after) ||
-				emptied(before, after) ||
-				!hosts.Unheld(before) && hosts.Unheld(after) ||
+				configurationRemoved(before, after) ||
+				!hosts.MoveUnblocked(before) && hosts.MoveUnblocked(after) ||
 				!equality.Semantic.DeepEqual(before.Status.HardwareDetails, after.Status.HardwareDetails)
 		},
 	}
 }
 
-// shown holds the fields of a host that its machine reports or waits for.
-type shown struct {
-	state                                             bmov1alpha1.ProvisioningState
-	trouble, domain, paused, leftAlone                string
-	poweredOn, withoutPower, delayed, forced, leaving bool
+// reportedState holds the fields of a host that its machine reports or waits for.
+type reportedState struct {
+	state                                              bmov1alpha1.ProvisioningState
+	errorMessage, domain, paused, detachedBy           string
+	poweredOn, withoutPower, delayed, forced, deleting bool
 }
 
-func shownOf(host *bmov1alpha1.BareMetalHost) shown {
-	return shown{
-		state: host.Status.Provisioning.State, trouble: host.Status.ErrorMessage, domain: host.Labels[infrav1.FailureDomainLabel],
-		paused: host.Annotations[bmov1alpha1.PausedAnnotation], leftAlone: hosts.LeftAlone(host),
+func reportedStateOf(host *bmov1alpha1.BareMetalHost) reportedState {
+	return reportedState{
+		state: host.Status.Provisioning.State, errorMessage: host.Status.ErrorMessage, domain: host.Labels[infrav1.FailureDomainLabel],
+		paused: host.Annotations[bmov1alpha1.PausedAnnotation], detachedBy: hosts.DetachedBy(host),
 		poweredOn: host.Status.PoweredOn, withoutPower: hosts.WithoutPower(host), delayed: hosts.Delayed(host), forced: hosts.DetachedByForce(host),
-		leaving: !host.DeletionTimestamp.IsZero(),
+		deleting: !host.DeletionTimestamp.IsZero(),
 	}
 }
 
-// emptied reports whether a machine has just removed the configuration from its host. If provisioning had not started, nothing
-// else changes, and the host is vacant at once.
-func emptied(before, after *bmov1alpha1.BareMetalHost) bool {
+// configurationRemoved reports whether a machine has just removed the configuration from its host. If provisioning had not
+// started, nothing else changes, and the host is vacant at once.
+func configurationRemoved(before, after *bmov1alpha1.BareMetalHost) bool {
 	return before.Generation != after.Generation && before.Spec.ConsumerRef != nil && after.Spec.Image == nil && after.Spec.CustomDeploy == nil
 }
 
@@ -69,8 +69,8 @@ func domainsChanged() predicate.Predicate {
 	}}
 }
 
-// claimAnswered passes claims that got their data or an error, and deleted claims.
-func claimAnswered() predicate.Predicate {
+// claimStatusChanged passes claims that got their data or an error, and deleted claims.
+func claimStatusChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -79,8 +79,8 @@ func claimAnswered() predicate.Predicate {
 	}
 }
 
-// dataAnswered passes data that became ready or got an error, and deleted data.
-func dataAnswered() predicate.Predicate {
+// dataStatusChanged passes data that became ready or got an error, and deleted data.
+func dataStatusChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {

@@ -25,11 +25,11 @@ import (
 func (r *Reconciler) configure(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	err := r.Hosts.Configure(ctx, s.host, s.config())
 	if reconcile.IsRefused(err) {
-		unprovisioned(s, infrav1.Metal3MachineHostRefusedReason, reconcile.RefusedMessage("BareMetalHost", s.host.Name, err))
+		markUnprovisioned(s, infrav1.Metal3MachineHostRefusedReason, reconcile.RefusedMessage("BareMetalHost", s.host.Name, err))
 		return reconcile.Retry(reconcile.RefusedPause), nil
 	}
 	if reconcile.Unanswered(err) {
-		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, reconcile.RefusedMessage("BareMetalHost", s.host.Name, err))
+		markUnprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, reconcile.RefusedMessage("BareMetalHost", s.host.Name, err))
 	}
 	return reconcile.Proceed, err
 }
@@ -73,24 +73,24 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress,
 	state := s.host.Status
 	switch {
 	case !s.host.DeletionTimestamp.IsZero():
-		unprovisioned(s, infrav1.Metal3MachineHostErrorReason, fmt.Sprintf("BareMetalHost %s is being deleted: delete the Machine", s.host.Name))
+		markUnprovisioned(s, infrav1.Metal3MachineHostErrorReason, fmt.Sprintf("BareMetalHost %s is being deleted: delete the Machine", s.host.Name))
 		return reconcile.Wait, nil
 	case state.ErrorMessage != "":
-		unprovisioned(s, infrav1.Metal3MachineHostErrorReason, fmt.Sprintf(
+		markUnprovisioned(s, infrav1.Metal3MachineHostErrorReason, fmt.Sprintf(
 			"BareMetalHost %s, %s: %s: repair the host, or delete the Machine", s.host.Name, state.Provisioning.State, state.ErrorMessage))
 		return reconcile.Wait, nil
 	case hosts.WithoutPower(s.host):
-		unprovisioned(s, infrav1.Metal3MachineHostErrorReason, fmt.Sprintf(
+		markUnprovisioned(s, infrav1.Metal3MachineHostErrorReason, fmt.Sprintf(
 			"BareMetalHost %s, %s: %s: restore the power, or delete the Machine", s.host.Name, state.Provisioning.State, powerFailure))
 		return reconcile.Wait, nil
-	case !hasBegun(state.Provisioning.State) && hosts.LeftAlone(s.host) != "":
-		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf(
-			"BareMetalHost %s is not provisioned: its operator leaves it alone: remove the annotation %s", s.host.Name, hosts.LeftAlone(s.host)))
+	case !isProvisioned(state.Provisioning.State) && hosts.DetachedBy(s.host) != "":
+		markUnprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf(
+			"BareMetalHost %s is not provisioned: its operator leaves it alone: remove the annotation %s", s.host.Name, hosts.DetachedBy(s.host)))
 		return reconcile.Wait, nil
-	case !hasBegun(state.Provisioning.State) && hosts.Delayed(s.host):
-		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf("BareMetalHost %s is not provisioned yet: %s", s.host.Name, delayed))
+	case !isProvisioned(state.Provisioning.State) && hosts.Delayed(s.host):
+		markUnprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf("BareMetalHost %s is not provisioned yet: %s", s.host.Name, delayed))
 		return reconcile.Wait, nil
-	case !hasBegun(state.Provisioning.State):
+	case !isProvisioned(state.Provisioning.State):
 		return r.observeProvisioning(ctx, s)
 	}
 	return reconcile.Proceed, nil
@@ -103,11 +103,11 @@ func (r *Reconciler) observeProvisioning(ctx context.Context, s *scope) (reconci
 		return reconcile.Wait, err
 	}
 	if len(missing) > 0 {
-		unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf(
+		markUnprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf(
 			"BareMetalHost %s is not provisioned: Secret %s does not exist: create it, or delete the Machine", s.host.Name, strings.Join(missing, ", Secret ")))
 		return reconcile.Retry(reconcile.RefusedPause), nil
 	}
-	unprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf("BareMetalHost %s is being provisioned", s.host.Name))
+	markUnprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf("BareMetalHost %s is being provisioned", s.host.Name))
 	return reconcile.Wait, nil
 }
 
@@ -139,7 +139,7 @@ func (r *Reconciler) missingSecrets(ctx context.Context, s *scope) ([]string, er
 	return missing, nil
 }
 
-// hasBegun reports whether a host in this state is provisioned.
-func hasBegun(state bmov1alpha1.ProvisioningState) bool {
+// isProvisioned reports whether a host in this state is provisioned.
+func isProvisioned(state bmov1alpha1.ProvisioningState) bool {
 	return state == bmov1alpha1.StateProvisioned || state == bmov1alpha1.StateExternallyProvisioned
 }

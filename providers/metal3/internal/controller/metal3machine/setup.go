@@ -45,7 +45,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, sou
 	if err != nil {
 		return err
 	}
-	ours := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &infrav1.Metal3Machine{}, handler.OnlyControllerOwner())
+	providerID := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &infrav1.Metal3Machine{}, handler.OnlyControllerOwner())
 	r.controller, err = ctrl.NewControllerManagedBy(mgr).
 		For(&infrav1.Metal3Machine{}, builder.WithPredicates(watch.NotStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(options).
@@ -55,8 +55,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, sou
 			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log))).
 		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfInfraCluster), builder.WithPredicates(domainsChanged())).
 		Watches(&infrav1.Metal3Cluster{}, handler.EnqueueRequestsFromMapFunc(r.allMachinesOfInfraCluster), builder.WithPredicates(prefixesChanged())).
-		Watches(&infrav1.Metal3DataClaim{}, ours, builder.WithPredicates(claimAnswered())).
-		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(machineOfData), builder.WithPredicates(dataAnswered())).
+		Watches(&infrav1.Metal3DataClaim{}, providerID, builder.WithPredicates(claimStatusChanged())).
+		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(machineOfData), builder.WithPredicates(dataStatusChanged())).
 		Watches(&bmov1alpha1.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(machineOfHost), builder.WithPredicates(hostProgressed())).
 		WatchesRawSource(source).
 		WatchesRawSource(r.Workloads.GetClusterSource("metal3machine", r.machinesOfWorkload)).

@@ -14,11 +14,11 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-func unassociated(s *scope, reason, message string) {
+func markUnassociated(s *scope, reason, message string) {
 	status.False(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition, reason, message)
 }
 
-func unprovisioned(s *scope, reason, message string) {
+func markUnprovisioned(s *scope, reason, message string) {
 	status.False(s.metal3, infrav1.Metal3MachineHostProvisionedCondition, reason, message)
 }
 

@@ -31,9 +31,9 @@ const machineTemplateKind = "Metal3MachineTemplate"
 // templateCheck is the interval at which a deleted template is looked up again.
 const templateCheck = time.Minute
 
-// awaitTemplate holds a machine whose template was deleted before its data was claimed: only the template defines whether its
+// waitForTemplate holds a machine whose template was deleted before its data was claimed: only the template defines whether its
 // failure domain has its own data template. The template that the owner currently uses is accepted instead.
-func (r *Reconciler) awaitTemplate(ctx context.Context, s *scope) (reconcile.Progress, error) {
+func (r *Reconciler) waitForTemplate(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.lostTemplate == "" || conditions.IsTrue(s.metal3, infrav1.Metal3MachineDataReadyCondition) {
 		return reconcile.Proceed, nil
 	}
@@ -52,7 +52,7 @@ func (r *Reconciler) awaitTemplate(ctx context.Context, s *scope) (reconcile.Pro
 		"create it again, or delete the Machine", s.lostTemplate)
 	if s.host == nil {
 		r.Hosts.Inventory.Forget(s.key())
-		unassociated(s, infrav1.Metal3MachineTemplateNotFoundReason, message)
+		markUnassociated(s, infrav1.Metal3MachineTemplateNotFoundReason, message)
 	} else {
 		status.False(s.metal3, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineTemplateNotFoundReason, message)
 	}
@@ -160,9 +160,9 @@ func (s *scope) reuse() string {
 	}
 }
 
-// keepsHost returns the value of the node-reuse label for a host that is being released, or "" if the host is not kept. The
+// nodeReuseLabel returns the value of the node-reuse label for a host that is being released, or "" if the host is not kept. The
 // owner's current template decides, not the one that the machine was created from, which may no longer exist.
-func (r *Reconciler) keepsHost(ctx context.Context, s *scope) (string, error) {
+func (r *Reconciler) nodeReuseLabel(ctx context.Context, s *scope) (string, error) {
 	value := s.reuse()
 	if value == "" || s.cluster == nil || !s.cluster.DeletionTimestamp.IsZero() {
 		return "", nil

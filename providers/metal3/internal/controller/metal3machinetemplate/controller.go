@@ -35,7 +35,7 @@ type Reconciler struct {
 // Reconcile copies the template's cleaning mode to its machines. A template without one does not change them.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3MachineTemplate, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Gather: r.gather, Normal: r.cleanAll,
+		Client: r.Client, Filter: r.filter, Written: &r.written, Gather: r.newScope, Normal: r.setCleaningModes,
 	}.Run(ctx, req, &infrav1.Metal3MachineTemplate{})
 }
 
@@ -48,8 +48,8 @@ type scope struct {
 // Owner returns nil: a template may serve several Clusters.
 func (s *scope) Owner() *clusterv1.Cluster { return nil }
 
-// gather returns nil for a template without a cleaning mode.
-func (r *Reconciler) gather(ctx context.Context, template *infrav1.Metal3MachineTemplate, _ *patch.Patch) (*scope, error) {
+// newScope returns nil for a template without a cleaning mode.
+func (r *Reconciler) newScope(ctx context.Context, template *infrav1.Metal3MachineTemplate, _ *patch.Patch) (*scope, error) {
 	if template.Spec.Template.Spec.AutomatedCleaningMode == "" {
 		return nil, nil
 	}
@@ -60,19 +60,19 @@ func (r *Reconciler) gather(ctx context.Context, template *infrav1.Metal3Machine
 	return &scope{template: template, machines: machines.Items}, nil
 }
 
-// cleanAll processes all machines, continuing after a conflict or an error.
-func (r *Reconciler) cleanAll(ctx context.Context, s *scope) (ctrl.Result, error) {
+// setCleaningModes processes all machines, continuing after a conflict or an error.
+func (r *Reconciler) setCleaningModes(ctx context.Context, s *scope) (ctrl.Result, error) {
 	var errs []error
 	for i := range s.machines {
-		err := r.clean(ctx, &s.machines[i], s.template.Spec.Template.Spec.AutomatedCleaningMode)
+		err := r.setCleaningMode(ctx, &s.machines[i], s.template.Spec.Template.Spec.AutomatedCleaningMode)
 		errs = append(errs, client.IgnoreNotFound(err))
 	}
 	return reconcile.Outcome(ctrl.Result{}, errs...)
 }
 
-// clean sets the cleaning mode of one machine, from which it is copied to the host. A machine that is being deleted is not
-// changed.
-func (r *Reconciler) clean(ctx context.Context, machine *infrav1.Metal3Machine, mode infrav1.CleaningMode) error {
+// setCleaningMode sets the cleaning mode of one machine, from which it is copied to the host. A machine that is being deleted is
+// not changed.
+func (r *Reconciler) setCleaningMode(ctx context.Context, machine *infrav1.Metal3Machine, mode infrav1.CleaningMode) error {
 	if machine.Spec.AutomatedCleaningMode == mode || !machine.DeletionTimestamp.IsZero() || !r.filter.Passes(machine) {
 		return nil
 	}

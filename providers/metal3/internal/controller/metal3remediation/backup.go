@@ -19,17 +19,17 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-// taintKnownSince is the first Kubernetes version in which the out-of-service taint is always enabled.
-const taintKnownSince = "1.28.0"
+// taintSupportedSince is the first Kubernetes version in which the out-of-service taint is always enabled.
+const taintSupportedSince = "1.28.0"
 
-// knowsNoTaint compares the version of the kubelet, which is never newer than the control plane of its cluster. An unknown
+// taintUnsupported compares the version of the kubelet, which is never newer than the control plane of its cluster. An unknown
 // version counts as new.
-func knowsNoTaint(node *corev1.Node) bool {
+func taintUnsupported(node *corev1.Node) bool {
 	if node == nil {
 		return false
 	}
 	kubelet, err := version.ParseGeneric(node.Status.NodeInfo.KubeletVersion)
-	return err == nil && kubelet.LessThan(version.MustParseGeneric(taintKnownSince))
+	return err == nil && kubelet.LessThan(version.MustParseGeneric(taintSupportedSince))
 }
 
 func isBackedUp(remediation *infrav1.Metal3Remediation) bool {

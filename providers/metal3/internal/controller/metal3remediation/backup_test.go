@@ -12,16 +12,16 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 )
 
-func TestKnowsNoTaint(t *testing.T) {
+func TestTaintUnsupported(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.Expect(knowsNoTaint(nil)).To(BeFalse())
+	g.Expect(taintUnsupported(nil)).To(BeFalse())
 	for version, want := range map[string]bool{
 		"": false, "unknown": false, "v1.27.16": true, "v1.28.0": false, "v1.28.0-rc.1": false, "v1.27.4+k3s1": true, "v1.36.1": false,
 	} {
 		node := &corev1.Node{}
 		node.Status.NodeInfo.KubeletVersion = version
-		g.Expect(knowsNoTaint(node)).To(Equal(want), version)
+		g.Expect(taintUnsupported(node)).To(Equal(want), version)
 	}
 }
 

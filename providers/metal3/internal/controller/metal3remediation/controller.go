@@ -67,7 +67,7 @@ type scope struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Remediation, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder,
-		Gather: r.gather, Normal: r.remediate, Delete: r.remediate,
+		Gather: r.newScope, Normal: r.remediate, Delete: r.remediate,
 	}.Run(ctx, req, &infrav1.Metal3Remediation{})
 }
 
@@ -127,8 +127,8 @@ func (r *Reconciler) now() *metav1.Time {
 // Owner returns the owning Cluster.
 func (s *scope) Owner() *clusterv1.Cluster { return s.cluster }
 
-// gather reads all objects except the Node.
-func (r *Reconciler) gather(ctx context.Context, remediation *infrav1.Metal3Remediation, _ *patch.Patch) (*scope, error) {
+// newScope reads all objects except the Node.
+func (r *Reconciler) newScope(ctx context.Context, remediation *infrav1.Metal3Remediation, _ *patch.Patch) (*scope, error) {
 	s := &scope{remediation: remediation}
 	machine, err := reconcile.OwnerMachine(ctx, r.Client, remediation)
 	if err != nil || machine == nil {

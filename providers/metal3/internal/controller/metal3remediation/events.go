@@ -37,9 +37,9 @@ const (
 // report emits the events of a step. They are events of the remediation, because its Machine belongs to Cluster API.
 func (r *Reconciler) report(s *scope, next step) {
 	switch next.act {
-	case keepOff:
+	case powerOff:
 		r.event(s, PoweringOffReason, "Powering off BareMetalHost %s", s.host.Name)
-	case letRun:
+	case powerOn:
 		r.event(s, PoweringOnReason, "Powering on BareMetalHost %s", s.host.Name)
 	case restart:
 		r.event(s, RestartingReason, "Restarting BareMetalHost %s, which may not be powered off", s.host.Name)
@@ -52,7 +52,7 @@ func (r *Reconciler) report(s *scope, next step) {
 		r.event(s, RebootedReason, "BareMetalHost %s runs again", s.host.Name)
 	case replace:
 		r.warn(s, GivenUpReason, "After %d of %d reboots the Machine is left to its owner to be replaced%s",
-			s.remediation.Status.RetryCount, s.limit(), s.aboutHost())
+			s.remediation.Status.RetryCount, s.limit(), s.hostHint())
 	}
 	switch {
 	case next.try:
@@ -66,7 +66,7 @@ func (s *scope) limit() int32 {
 	return orDefault(s.remediation.Spec.Strategy.RetryLimit, infrav1.DefaultRemediationRetryLimit)
 }
 
-func (s *scope) aboutHost() string {
+func (s *scope) hostHint() string {
 	if s.host == nil {
 		return ": it has no BareMetalHost"
 	}

@@ -24,8 +24,8 @@ type situation struct {
 	unfinished bool
 	host       hostState
 	node       nodeState
-	// knowsNoTaint is true if the Node's Kubernetes does not support the out-of-service taint: the Node must be deleted instead.
-	knowsNoTaint bool
+	// taintUnsupported is true if the Node's Kubernetes does not support the out-of-service taint: the Node must be deleted instead.
+	taintUnsupported bool
 	// backedUp is true if the Node was deleted, or is about to be, and its labels and annotations are saved.
 	backedUp bool
 }
@@ -36,15 +36,15 @@ type hostState struct {
 	found bool
 	// wanted is true if the host should run; mustRun is true if it must not be powered off.
 	wanted, mustRun bool
-	// keptOff is true if the remediation keeps the host off; running is true if the host is still, or again, powered on.
-	keptOff, running bool
+	// powerOffRequested is true if the remediation keeps the host off; running is true if the host is still, or again, powered on.
+	powerOffRequested, running bool
 }
 
 // nodeState is the progress of taking a Node out of service.
 type nodeState string
 
 const (
-	nodeGone        nodeState = "gone"
+	nodeDeleted     nodeState = "gone"
 	nodeUnreachable nodeState = "unreachable" // like the whole workload cluster
 	nodeInService   nodeState = "in service"
 	nodeDraining    nodeState = "draining"
@@ -55,10 +55,10 @@ const (
 type action string
 
 const (
-	// keepOff powers the host off.
-	keepOff action = "power off"
-	// letRun allows the host to be powered on.
-	letRun action = "power on"
+	// powerOff powers the host off.
+	powerOff action = "power off"
+	// powerOn allows the host to be powered on.
+	powerOn action = "power on"
 	// restart reboots a host that must not be powered off.
 	restart action = "restart"
 	// fence taints the Node as out of service, so that Kubernetes moves its Pods and volumes.
@@ -94,8 +94,8 @@ func (s situation) next() step {
 	case infrav1.RemediationWaiting:
 		return s.waiting()
 	default: // final phases; only cleanup remains
-		if s.host.keptOff {
-			return step{act: letRun}
+		if s.host.powerOffRequested {
+			return step{act: powerOn}
 		}
 		return step{}
 	}
@@ -109,11 +109,11 @@ func (s situation) running() step {
 	case !s.host.wanted:
 		return step{phase: infrav1.RemediationFailed}
 	case s.remaining() <= 0:
-		return s.again()
+		return s.retryOrReplace()
 	case s.host.mustRun:
 		return step{act: restart, phase: infrav1.RemediationWaiting}
-	case !s.host.keptOff:
-		return step{act: keepOff, after: s.remaining()}
+	case !s.host.powerOffRequested:
+		return step{act: powerOff, after: s.remaining()}
 	case s.host.running:
 		return step{after: s.remaining()}
 	}
@@ -128,10 +128,10 @@ func (s situation) fencing() step {
 		remaining = s.timeout/10 - s.elapsed
 	}
 	switch {
-	case remaining <= 0, s.node == nodeGone, s.node == nodeDrained:
+	case remaining <= 0, s.node == nodeDeleted, s.node == nodeDrained:
 		return step{phase: infrav1.RemediationWaiting}
 	case s.node == nodeInService:
-		return step{act: s.wayOut(), after: drainCheck}
+		return step{act: s.evacuation(), after: drainCheck}
 	case s.node == nodeDraining:
 		return step{after: min(drainCheck, remaining)}
 	default:
@@ -139,10 +139,10 @@ func (s situation) fencing() step {
 	}
 }
 
-// wayOut returns the action that evacuates a Node. Its labels and annotations are stored before it is deleted.
-func (s situation) wayOut() action {
+// evacuation returns the action that evacuates a Node. Its labels and annotations are stored before it is deleted.
+func (s situation) evacuation() action {
 	switch {
-	case !s.knowsNoTaint:
+	case !s.taintUnsupported:
 		return fence
 	case !s.backedUp:
 		return backUp
@@ -158,9 +158,9 @@ func (s situation) waiting() step {
 	case !s.host.found:
 		return step{act: replace, phase: infrav1.RemediationDeletingMachine}
 	case s.remaining() <= 0:
-		return s.again()
-	case s.host.keptOff:
-		return step{act: letRun, after: s.remaining()}
+		return s.retryOrReplace()
+	case s.host.powerOffRequested:
+		return step{act: powerOn, after: s.remaining()}
 	case s.host.running && s.unfinished && s.node != nodeUnreachable && !s.awaitsNode():
 		return step{act: finish, after: s.remaining()}
 	}
@@ -169,10 +169,10 @@ func (s situation) waiting() step {
 
 // awaitsNode reports whether a deleted Node must still come back to have its labels and annotations restored.
 func (s situation) awaitsNode() bool {
-	return s.backedUp && s.node == nodeGone
+	return s.backedUp && s.node == nodeDeleted
 }
 
-func (s situation) again() step {
+func (s situation) retryOrReplace() step {
 	if s.tries < s.limit {
 		return step{phase: infrav1.RemediationRunning, try: true}
 	}

@@ -27,18 +27,18 @@ func at(phase infrav1.RemediationPhase, changes ...func(*situation)) situation {
 	return s
 }
 
-func keptOff(s *situation)  { s.host.keptOff = true }
-func off(s *situation)      { s.host.running = false }
-func finished(s *situation) { s.unfinished = false }
-func late(s *situation)     { s.elapsed = limitOfTime }
-func lastTry(s *situation)  { s.tries = s.limit }
-func noHost(s *situation)   { s.host = hostState{} }
-func unwanted(s *situation) { s.host.wanted = false }
-func mustRun(s *situation)  { s.host.mustRun = true }
-func early(s *situation)    { s.elapsed = time.Second }
-func halfTime(s *situation) { s.elapsed = limitOfTime / 2 }
+func powerOffRequested(s *situation) { s.host.powerOffRequested = true }
+func off(s *situation)               { s.host.running = false }
+func finished(s *situation)          { s.unfinished = false }
+func late(s *situation)              { s.elapsed = limitOfTime }
+func lastTry(s *situation)           { s.tries = s.limit }
+func noHost(s *situation)            { s.host = hostState{} }
+func unwanted(s *situation)          { s.host.wanted = false }
+func mustRun(s *situation)           { s.host.mustRun = true }
+func early(s *situation)             { s.elapsed = time.Second }
+func halfTime(s *situation)          { s.elapsed = limitOfTime / 2 }
 
-func old(s *situation)    { s.knowsNoTaint = true }
+func old(s *situation)    { s.taintUnsupported = true }
 func backed(s *situation) { s.backedUp = true }
 
 func with(state nodeState) func(*situation) {
@@ -60,40 +60,40 @@ func TestNext(t *testing.T) {
 		want      step
 	}{
 		"new":                          {at(""), retry},
-		"host to be powered off":       {at(running), step{act: keepOff, after: rest}},
-		"host powers off":              {at(running, keptOff), step{after: rest}},
-		"host was off":                 {at(running, off), step{act: keepOff, after: rest}},
-		"Node to be taken out":         {at(running, keptOff, off, with(nodeInService)), step{act: fence, after: drainCheck}},
-		"old Node to be remembered":    {at(running, keptOff, off, old, with(nodeInService)), step{act: backUp, after: drainCheck}},
-		"old Node to be deleted":       {at(running, keptOff, off, old, backed, with(nodeInService)), step{act: deleteNode, after: drainCheck}},
-		"old Node is gone":             {at(running, keptOff, off, backed, with(nodeGone)), step{phase: waiting}},
-		"Node is being emptied":        {at(running, keptOff, off, with(nodeDraining)), step{after: drainCheck}},
-		"Node is empty":                {at(running, keptOff, off, with(nodeDrained)), step{phase: waiting}},
-		"Node is gone":                 {at(running, keptOff, off, with(nodeGone)), step{phase: waiting}},
-		"Node cannot be reached":       {at(running, keptOff, off, early, with(nodeUnreachable)), step{after: limitOfTime/10 - time.Second}},
-		"Node takes too long":          {at(running, keptOff, off, halfTime, with(nodeDraining)), step{phase: waiting}},
-		"Node cannot ever be reached":  {at(running, keptOff, off, with(nodeUnreachable)), step{phase: waiting}},
+		"host to be powered off":       {at(running), step{act: powerOff, after: rest}},
+		"host powers off":              {at(running, powerOffRequested), step{after: rest}},
+		"host was off":                 {at(running, off), step{act: powerOff, after: rest}},
+		"Node to be taken out":         {at(running, powerOffRequested, off, with(nodeInService)), step{act: fence, after: drainCheck}},
+		"old Node to be remembered":    {at(running, powerOffRequested, off, old, with(nodeInService)), step{act: backUp, after: drainCheck}},
+		"old Node to be deleted":       {at(running, powerOffRequested, off, old, backed, with(nodeInService)), step{act: deleteNode, after: drainCheck}},
+		"old Node is gone":             {at(running, powerOffRequested, off, backed, with(nodeDeleted)), step{phase: waiting}},
+		"Node is being emptied":        {at(running, powerOffRequested, off, with(nodeDraining)), step{after: drainCheck}},
+		"Node is empty":                {at(running, powerOffRequested, off, with(nodeDrained)), step{phase: waiting}},
+		"Node is gone":                 {at(running, powerOffRequested, off, with(nodeDeleted)), step{phase: waiting}},
+		"Node cannot be reached":       {at(running, powerOffRequested, off, early, with(nodeUnreachable)), step{after: limitOfTime/10 - time.Second}},
+		"Node takes too long":          {at(running, powerOffRequested, off, halfTime, with(nodeDraining)), step{phase: waiting}},
+		"Node cannot ever be reached":  {at(running, powerOffRequested, off, with(nodeUnreachable)), step{phase: waiting}},
 		"host may not be off":          {at(running, mustRun), step{act: restart, phase: waiting}},
 		"host is meant to be off":      {at(running, unwanted), step{phase: failed}},
 		"no host":                      {at(running, noHost), giveUp},
-		"host does not power off":      {at(running, keptOff, late), retry},
-		"host never powers off":        {at(running, keptOff, late, lastTry), giveUp},
-		"host may run":                 {at(waiting, keptOff, off), step{act: letRun, after: rest}},
+		"host does not power off":      {at(running, powerOffRequested, late), retry},
+		"host never powers off":        {at(running, powerOffRequested, late, lastTry), giveUp},
+		"host may run":                 {at(waiting, powerOffRequested, off), step{act: powerOn, after: rest}},
 		"host powers on":               {at(waiting, off), step{after: rest}},
 		"host runs":                    {at(waiting, with(nodeDrained)), step{act: finish, after: rest}},
-		"host runs, Node gone":         {at(waiting, with(nodeGone)), step{act: finish, after: rest}},
-		"host runs, Node not back yet": {at(waiting, backed, with(nodeGone)), step{after: rest}},
+		"host runs, Node gone":         {at(waiting, with(nodeDeleted)), step{act: finish, after: rest}},
+		"host runs, Node not back yet": {at(waiting, backed, with(nodeDeleted)), step{after: rest}},
 		"host runs, Node back":         {at(waiting, backed, with(nodeInService)), step{act: finish, after: rest}},
-		"Node does not come back":      {at(waiting, backed, late, with(nodeGone)), retry},
+		"Node does not come back":      {at(waiting, backed, late, with(nodeDeleted)), retry},
 		"host runs, Node out of reach": {at(waiting, with(nodeUnreachable)), step{after: rest}},
 		"Node to get healthy":          {at(waiting, finished), step{after: rest}},
 		"Node does not get healthy":    {at(waiting, finished, late), retry},
 		"Node never gets healthy":      {at(waiting, finished, late, lastTry), giveUp},
 		"host gone meanwhile":          {at(waiting, noHost), giveUp},
 		"end":                          {at(deleting), step{}},
-		"end with host kept off":       {at(deleting, keptOff), step{act: letRun}},
+		"end with host kept off":       {at(deleting, powerOffRequested), step{act: powerOn}},
 		"failed":                       {at(failed, unwanted, off), step{}},
-		"failed with host kept off":    {at(failed, unwanted, keptOff), step{act: letRun}},
+		"failed with host kept off":    {at(failed, unwanted, powerOffRequested), step{act: powerOn}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,19 +102,19 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// world simulates the reaction of hosts, Nodes and time to steps.
-type world struct {
+// fixture simulates the reaction of hosts, Nodes and time to steps.
+type fixture struct {
 	situation
 	crashed bool // the last step was executed, but its phase was not written
 	fenced  bool
 }
 
-func (w *world) do(t *rapid.T, s step) {
+func (w *fixture) execute(t *rapid.T, s step) {
 	switch s.act {
-	case keepOff:
-		w.host.keptOff = true
-	case letRun:
-		w.host.keptOff = false
+	case powerOff:
+		w.host.powerOffRequested = true
+	case powerOn:
+		w.host.powerOffRequested = false
 	case fence:
 		if w.host.running {
 			t.Fatal("a Node is taken out of service while its host runs")
@@ -124,7 +124,7 @@ func (w *world) do(t *rapid.T, s step) {
 		if w.host.running || !w.backedUp {
 			t.Fatal("a Node is deleted while its host runs, or before it is remembered")
 		}
-		w.node = nodeGone
+		w.node = nodeDeleted
 	case finish:
 		w.fenced = false
 	}
@@ -145,15 +145,15 @@ func (w *world) do(t *rapid.T, s step) {
 	}
 }
 
-func (w *world) move(t *rapid.T, after time.Duration) {
+func (w *fixture) advance(t *rapid.T, after time.Duration) {
 	if rapid.Bool().Draw(t, "power follows") {
-		w.host.running = w.host.wanted && !w.host.keptOff
+		w.host.running = w.host.wanted && !w.host.powerOffRequested
 	}
 	if w.fenced && rapid.Bool().Draw(t, "drained") {
 		w.node = nodeDrained
 	}
 	if !w.fenced {
-		w.node = rapid.SampledFrom([]nodeState{nodeInService, nodeUnreachable, nodeGone}).Draw(t, "node")
+		w.node = rapid.SampledFrom([]nodeState{nodeInService, nodeUnreachable, nodeDeleted}).Draw(t, "node")
 	}
 	if after > 0 {
 		w.elapsed += min(after, time.Duration(rapid.IntRange(1, 1200).Draw(t, "seconds"))*time.Second)
@@ -162,11 +162,11 @@ func (w *world) move(t *rapid.T, after time.Duration) {
 
 // Whatever happens, and wherever it is interrupted, a remediation that is not deleted ends after the allowed number of attempts,
 // and then keeps no host off.
-func TestEveryRemediationEnds(t *testing.T) {
+func TestRemediationTerminates(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{situation: situation{
-			limit: rapid.Int32Range(1, 3).Draw(t, "limit"), timeout: limitOfTime, knowsNoTaint: rapid.Bool().Draw(t, "old"),
+		w := &fixture{situation: situation{
+			limit: rapid.Int32Range(1, 3).Draw(t, "limit"), timeout: limitOfTime, taintUnsupported: rapid.Bool().Draw(t, "old"),
 			host: hostState{found: true, running: rapid.Bool().Draw(t, "runs"), wanted: rapid.IntRange(0, 9).Draw(t, "wanted") > 0},
 		}}
 		for range 10_000 {
@@ -174,8 +174,8 @@ func TestEveryRemediationEnds(t *testing.T) {
 			if s == (step{}) {
 				break
 			}
-			w.do(t, s)
-			w.move(t, s.after)
+			w.execute(t, s)
+			w.advance(t, s.after)
 		}
 		if s := w.next(); s != (step{}) {
 			t.Fatalf("in phase %q it goes on: %+v", w.phase, s)
@@ -186,7 +186,7 @@ func TestEveryRemediationEnds(t *testing.T) {
 		if w.tries > w.limit {
 			t.Fatalf("%d tries of %d", w.tries, w.limit)
 		}
-		if w.host.keptOff {
+		if w.host.powerOffRequested {
 			t.Fatal("the host is kept off for ever")
 		}
 	})

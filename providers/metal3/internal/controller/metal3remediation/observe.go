@@ -36,7 +36,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (situation, error) {
 	if s.host != nil {
 		now.host = hostState{
 			found: s.host.DeletionTimestamp.IsZero(), wanted: s.host.Spec.Online, mustRun: s.host.Spec.DisablePowerOff,
-			keptOff: hosts.KeptOff(s.host, s.remediation.UID), running: s.host.Status.PoweredOn,
+			powerOffRequested: hosts.PowerOffRequested(s.host, s.remediation.UID), running: s.host.Status.PoweredOn,
 		}
 	}
 	if !now.needsNode() {
@@ -44,7 +44,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (situation, error) {
 	}
 	var err error
 	now.node, err = r.observeNode(ctx, s)
-	now.knowsNoTaint, now.backedUp = knowsNoTaint(s.node), isBackedUp(s.remediation)
+	now.taintUnsupported, now.backedUp = taintUnsupported(s.node), isBackedUp(s.remediation)
 	if errors.Is(err, clustercache.ErrClusterNotConnected) {
 		now.node, err = nodeUnreachable, nil
 	}
@@ -62,9 +62,9 @@ func orDefault(value, fallback int32) int32 {
 func (s situation) needsNode() bool {
 	switch s.phase {
 	case infrav1.RemediationRunning:
-		return s.host.keptOff && !s.host.running
+		return s.host.powerOffRequested && !s.host.running
 	case infrav1.RemediationWaiting:
-		return s.host.running && !s.host.keptOff && s.unfinished
+		return s.host.running && !s.host.powerOffRequested && s.unfinished
 	default:
 		return false
 	}
@@ -77,7 +77,7 @@ func (r *Reconciler) observeNode(ctx context.Context, s *scope) (nodeState, erro
 	}
 	switch {
 	case s.node == nil:
-		return nodeGone, nil
+		return nodeDeleted, nil
 	case !slices.ContainsFunc(s.node.Spec.Taints, isOutOfService):
 		return nodeInService, nil
 	case s.remediation.Status.Phase != infrav1.RemediationRunning:
@@ -137,12 +137,12 @@ func drained(node string, pods []corev1.Pod, attachments []storagev1.VolumeAttac
 			return false
 		}
 	}
-	return !slices.ContainsFunc(pods, leaves)
+	return !slices.ContainsFunc(pods, willBeDeleted)
 }
 
-// leaves reports whether Kubernetes is about to delete a Pod of an out-of-service Node. It keeps mirror Pods, finished Pods, and
-// Pods that tolerate the taint.
-func leaves(pod corev1.Pod) bool {
+// willBeDeleted reports whether Kubernetes is about to delete a Pod of an out-of-service Node. It keeps mirror Pods, finished
+// Pods, and Pods that tolerate the taint.
+func willBeDeleted(pod corev1.Pod) bool {
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return false
 	}

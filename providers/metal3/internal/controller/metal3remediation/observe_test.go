@@ -56,13 +56,13 @@ func TestDrained(t *testing.T) {
 	}
 }
 
-func TestNodeIsLookedAtOnlyWhenItMatters(t *testing.T) {
+func TestNeedsNode(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	for _, s := range []situation{at(""), at("Running"), at("Running", keptOff), at("Waiting", off), at("Waiting", finished), at("Failed"), at("Deleting machine")} {
+	for _, s := range []situation{at(""), at("Running"), at("Running", powerOffRequested), at("Waiting", off), at("Waiting", finished), at("Failed"), at("Deleting machine")} {
 		g.Expect(s.needsNode()).To(BeFalse(), "%+v", s)
 	}
-	for _, s := range []situation{at("Running", keptOff, off), at("Waiting")} {
+	for _, s := range []situation{at("Running", powerOffRequested, off), at("Waiting")} {
 		g.Expect(s.needsNode()).To(BeTrue(), "%+v", s)
 	}
 }

@@ -28,8 +28,8 @@ import (
 )
 
 const (
-	// keptOffIndex indexes BareMetalHosts by the UIDs of the remediations that keep them powered off.
-	keptOffIndex = "metadata.annotations[" + infrav1.RemediationRebootAnnotationPrefix + "]"
+	// powerOffIndex indexes BareMetalHosts by the UIDs of the remediations that keep them powered off.
+	powerOffIndex = "metadata.annotations[" + infrav1.RemediationRebootAnnotationPrefix + "]"
 	// machineIndex indexes Metal3Remediations by their Machine.
 	machineIndex = "metadata.ownerReferences[Machine]"
 )
@@ -38,8 +38,8 @@ const (
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &bmov1alpha1.BareMetalHost{}, keptOffIndex, func(o client.Object) []string {
-		return hosts.KeptOffBy(o.(*bmov1alpha1.BareMetalHost))
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &bmov1alpha1.BareMetalHost{}, powerOffIndex, func(o client.Object) []string {
+		return hosts.PowerOffRequesters(o.(*bmov1alpha1.BareMetalHost))
 	}); err != nil {
 		return fmt.Errorf("indexing BareMetalHosts: %w", err)
 	}
@@ -92,7 +92,7 @@ func powerChanged() predicate.Predicate {
 			before, after := e.ObjectOld.(*bmov1alpha1.BareMetalHost), e.ObjectNew.(*bmov1alpha1.BareMetalHost)
 			return before.Status.PoweredOn != after.Status.PoweredOn || before.Spec.Online != after.Spec.Online ||
 				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-				len(hosts.KeptOffBy(before)) != len(hosts.KeptOffBy(after))
+				len(hosts.PowerOffRequesters(before)) != len(hosts.PowerOffRequesters(after))
 		},
 	}
 }

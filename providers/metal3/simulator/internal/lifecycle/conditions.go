@@ -30,12 +30,12 @@ func PowerFailure(host *bmov1alpha1.BareMetalHost) bool {
 	return found != nil && found.Status == metav1.ConditionFalse && found.Reason == bmov1alpha1.PowerFailureReason
 }
 
-// noticed reports whether the operator has detected the loss of power, which it does by polling.
-func (v View) noticed() bool {
+// powerLossDetected reports whether the operator has detected the loss of power, which it does by polling.
+func (v View) powerLossDetected() bool {
 	return v.Fault.Dark && (v.Due || PowerFailure(v.Host))
 }
 
-func (v View) untilNoticed() Step { return Step{Wait: !v.noticed()} }
+func (v View) untilPowerLossDetected() Step { return Step{Wait: !v.powerLossDetected()} }
 
 // withConditions adds the conditions that match the status. The operator also writes them if nothing else has changed.
 func (v View) withConditions(s Step) Step {
@@ -53,26 +53,30 @@ func (v View) withConditions(s Step) Step {
 	return s
 }
 
-// verdict is a condition without its transition time.
-type verdict struct {
+// conditionValue is a condition without its transition time.
+type conditionValue struct {
 	kind   string
 	status metav1.ConditionStatus
 	reason string
 }
 
-func is(kind, reason string) verdict    { return verdict{kind, metav1.ConditionTrue, reason} }
-func isNot(kind, reason string) verdict { return verdict{kind, metav1.ConditionFalse, reason} }
+func isTrue(kind, reason string) conditionValue {
+	return conditionValue{kind, metav1.ConditionTrue, reason}
+}
+func isFalse(kind, reason string) conditionValue {
+	return conditionValue{kind, metav1.ConditionFalse, reason}
+}
 
 // conditionsOf returns the conditions of a status. They keep their last transition time. A later verdict about a condition
 // overrides an earlier one.
 func (v View) conditionsOf(status *bmov1alpha1.BareMetalHostStatus) []metav1.Condition {
 	verdicts := append(ofState(status), ofOperation(status)...)
-	if v.noticed() && watchesPower(status) {
-		verdicts = append(verdicts, isNot(bmov1alpha1.ManageableCondition, bmov1alpha1.PowerFailureReason))
+	if v.powerLossDetected() && watchesPower(status) {
+		verdicts = append(verdicts, isFalse(bmov1alpha1.ManageableCondition, bmov1alpha1.PowerFailureReason))
 	}
 	conditions := slices.Clone(status.Conditions)
 	for i, next := range verdicts {
-		overruled := func(later verdict) bool { return later.kind == next.kind }
+		overruled := func(later conditionValue) bool { return later.kind == next.kind }
 		if slices.ContainsFunc(verdicts[i+1:], overruled) {
 			continue
 		}
@@ -91,49 +95,49 @@ func watchesPower(status *bmov1alpha1.BareMetalHostStatus) bool {
 }
 
 // ofState returns the conditions that follow from the state.
-func ofState(status *bmov1alpha1.BareMetalHostStatus) []verdict {
+func ofState(status *bmov1alpha1.BareMetalHostStatus) []conditionValue {
 	switch state := status.Provisioning.State; state {
 	case bmov1alpha1.StateNone, bmov1alpha1.StateUnmanaged:
-		return notManaged(bmov1alpha1.NotManagedReason, isNot(bmov1alpha1.ProgressingCondition, bmov1alpha1.NotProgressingReason))
+		return notManaged(bmov1alpha1.NotManagedReason, isFalse(bmov1alpha1.ProgressingCondition, bmov1alpha1.NotProgressingReason))
 	case bmov1alpha1.StateRegistering:
 		reason := bmov1alpha1.RegisteringReason
 		if status.OperationalStatus == bmov1alpha1.OperationalStatusError {
 			reason = bmov1alpha1.RegistrationFailedReason
 		}
-		return notManaged(reason, is(bmov1alpha1.ProgressingCondition, bmov1alpha1.RegisteringReason))
+		return notManaged(reason, isTrue(bmov1alpha1.ProgressingCondition, bmov1alpha1.RegisteringReason))
 	case bmov1alpha1.StateReady, bmov1alpha1.StateAvailable:
-		return []verdict{
-			is(bmov1alpha1.ManageableCondition, bmov1alpha1.ManageableReason),
-			is(bmov1alpha1.AvailableForProvisioningCondition, bmov1alpha1.AvailableReason),
-			isNot(bmov1alpha1.ProvisionedCondition, bmov1alpha1.NotProvisionedReason),
-			isNot(bmov1alpha1.ReadyCondition, bmov1alpha1.NotProvisionedReason),
-			isNot(bmov1alpha1.ProgressingCondition, bmov1alpha1.NotProgressingReason),
+		return []conditionValue{
+			isTrue(bmov1alpha1.ManageableCondition, bmov1alpha1.ManageableReason),
+			isTrue(bmov1alpha1.AvailableForProvisioningCondition, bmov1alpha1.AvailableReason),
+			isFalse(bmov1alpha1.ProvisionedCondition, bmov1alpha1.NotProvisionedReason),
+			isFalse(bmov1alpha1.ReadyCondition, bmov1alpha1.NotProvisionedReason),
+			isFalse(bmov1alpha1.ProgressingCondition, bmov1alpha1.NotProgressingReason),
 		}
 	case bmov1alpha1.StateProvisioned, bmov1alpha1.StateExternallyProvisioned:
-		return []verdict{
-			is(bmov1alpha1.ManageableCondition, bmov1alpha1.ManageableReason),
-			isNot(bmov1alpha1.AvailableForProvisioningCondition, bmov1alpha1.NotAvailableReason),
-			is(bmov1alpha1.ProvisionedCondition, bmov1alpha1.ProvisionedReason),
-			is(bmov1alpha1.ReadyCondition, bmov1alpha1.ProvisionedReason),
-			isNot(bmov1alpha1.ProgressingCondition, bmov1alpha1.NotProgressingReason),
+		return []conditionValue{
+			isTrue(bmov1alpha1.ManageableCondition, bmov1alpha1.ManageableReason),
+			isFalse(bmov1alpha1.AvailableForProvisioningCondition, bmov1alpha1.NotAvailableReason),
+			isTrue(bmov1alpha1.ProvisionedCondition, bmov1alpha1.ProvisionedReason),
+			isTrue(bmov1alpha1.ReadyCondition, bmov1alpha1.ProvisionedReason),
+			isFalse(bmov1alpha1.ProgressingCondition, bmov1alpha1.NotProgressingReason),
 		}
 	default:
-		return []verdict{
-			is(bmov1alpha1.ManageableCondition, bmov1alpha1.ManageableReason),
-			isNot(bmov1alpha1.AvailableForProvisioningCondition, bmov1alpha1.NotAvailableReason),
-			isNot(bmov1alpha1.ProvisionedCondition, bmov1alpha1.NotProvisionedReason),
-			isNot(bmov1alpha1.ReadyCondition, bmov1alpha1.NotProvisionedReason),
-			is(bmov1alpha1.ProgressingCondition, progressOf(state)),
+		return []conditionValue{
+			isTrue(bmov1alpha1.ManageableCondition, bmov1alpha1.ManageableReason),
+			isFalse(bmov1alpha1.AvailableForProvisioningCondition, bmov1alpha1.NotAvailableReason),
+			isFalse(bmov1alpha1.ProvisionedCondition, bmov1alpha1.NotProvisionedReason),
+			isFalse(bmov1alpha1.ReadyCondition, bmov1alpha1.NotProvisionedReason),
+			isTrue(bmov1alpha1.ProgressingCondition, progressOf(state)),
 		}
 	}
 }
 
-func notManaged(reason string, progress verdict) []verdict {
-	return []verdict{
-		isNot(bmov1alpha1.ManageableCondition, reason),
-		isNot(bmov1alpha1.AvailableForProvisioningCondition, bmov1alpha1.NotAvailableReason),
-		isNot(bmov1alpha1.ProvisionedCondition, bmov1alpha1.NotProvisionedReason),
-		isNot(bmov1alpha1.ReadyCondition, bmov1alpha1.NotProvisionedReason),
+func notManaged(reason string, progress conditionValue) []conditionValue {
+	return []conditionValue{
+		isFalse(bmov1alpha1.ManageableCondition, reason),
+		isFalse(bmov1alpha1.AvailableForProvisioningCondition, bmov1alpha1.NotAvailableReason),
+		isFalse(bmov1alpha1.ProvisionedCondition, bmov1alpha1.NotProvisionedReason),
+		isFalse(bmov1alpha1.ReadyCondition, bmov1alpha1.NotProvisionedReason),
 		progress,
 	}
 }
@@ -157,14 +161,14 @@ func progressOf(state bmov1alpha1.ProvisioningState) string {
 }
 
 // ofOperation returns the conditions that follow from the operational status. The health reported by the BMC is always unknown.
-func ofOperation(status *bmov1alpha1.BareMetalHostStatus) []verdict {
-	verdicts := []verdict{{bmov1alpha1.HealthyCondition, metav1.ConditionUnknown, bmov1alpha1.UnknownHealthReason}}
+func ofOperation(status *bmov1alpha1.BareMetalHostStatus) []conditionValue {
+	verdicts := []conditionValue{{bmov1alpha1.HealthyCondition, metav1.ConditionUnknown, bmov1alpha1.UnknownHealthReason}}
 	switch status.OperationalStatus {
 	case bmov1alpha1.OperationalStatusError:
-		verdicts = append(verdicts, isNot(bmov1alpha1.ReadyCondition, bmov1alpha1.ErrorReason))
+		verdicts = append(verdicts, isFalse(bmov1alpha1.ReadyCondition, bmov1alpha1.ErrorReason))
 	case bmov1alpha1.OperationalStatusDetached:
-		verdicts = append(verdicts, isNot(bmov1alpha1.ReadyCondition, bmov1alpha1.DetachedReason),
-			isNot(bmov1alpha1.ProgressingCondition, bmov1alpha1.DetachedReason))
+		verdicts = append(verdicts, isFalse(bmov1alpha1.ReadyCondition, bmov1alpha1.DetachedReason),
+			isFalse(bmov1alpha1.ProgressingCondition, bmov1alpha1.DetachedReason))
 	}
 	return verdicts
 }

@@ -73,13 +73,13 @@ type Step struct {
 	Drop              []string
 	// Architecture is written to the spec; "" keeps it.
 	Architecture string
-	Events       []Happening
+	Events       []Event
 	// Wait means that nothing is left to do until the delay of the phase is over.
 	Wait bool
 }
 
-// Happening is an event to emit for the host.
-type Happening struct{ Kind, Reason, Note string }
+// Event is an event to emit for the host.
+type Event struct{ Kind, Reason, Note string }
 
 // Idle reports whether the step has nothing to do.
 func (s Step) Idle() bool {
@@ -91,8 +91,8 @@ func (s Step) Metadata() bool {
 	return s.Finalize || s.Release || len(s.Drop) > 0 || s.Architecture != ""
 }
 
-func normal(reason, note string) Happening {
-	return Happening{Kind: corev1.EventTypeNormal, Reason: reason, Note: note}
+func normal(reason, note string) Event {
+	return Event{Kind: corev1.EventTypeNormal, Reason: reason, Note: note}
 }
 
 // Next returns the next step. Rules that apply in every state precede those of the state.
@@ -110,7 +110,7 @@ func Next(v View) Step {
 
 // manage applies the rules that precede the conditions.
 func manage(v View) Step {
-	for _, rule := range []func(View) (Step, bool){remove, detach, darken, authenticate} {
+	for _, rule := range []func(View) (Step, bool){remove, detach, cutPower, authenticate} {
 		if s, ok := rule(v); ok {
 			return s
 		}
@@ -137,7 +137,7 @@ func inState(v View) Step {
 	case bmov1alpha1.StateProvisioning:
 		return provision(v)
 	case bmov1alpha1.StateProvisioned:
-		return keep(v)
+		return keepProvisioned(v)
 	case bmov1alpha1.StateExternallyProvisioned:
 		return keepExternal(v)
 	case bmov1alpha1.StateDeprovisioning:
@@ -212,7 +212,7 @@ func (v View) Fail(kind bmov1alpha1.ErrorType, message string) Step {
 		status.ErrorType, status.ErrorMessage = kind, message
 		status.ErrorCount++
 	})
-	s.Events = []Happening{{Kind: corev1.EventTypeWarning, Reason: eventReason(kind), Note: message}}
+	s.Events = []Event{{Kind: corev1.EventTypeWarning, Reason: eventReason(kind), Note: message}}
 	return s
 }
 
@@ -233,7 +233,7 @@ func (v View) failing(kind bmov1alpha1.ErrorType) (Step, bool) {
 // nothing continues and nothing fails: the operator requests no change of a machine that Ironic considers faulty.
 func (v View) held(kind bmov1alpha1.ErrorType) (Step, bool) {
 	if v.Fault.Dark {
-		return v.untilNoticed(), true
+		return v.untilPowerLossDetected(), true
 	}
 	if s, failing := v.failing(kind); failing {
 		return s, true

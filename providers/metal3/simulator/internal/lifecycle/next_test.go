@@ -157,7 +157,7 @@ func check(t *testing.T, transitions map[string]transition) {
 	}
 }
 
-func TestEnrolmentWritesTheOperatorsFields(t *testing.T) {
+func TestEnrolment(t *testing.T) {
 	t.Parallel()
 	hints := &bmov1alpha1.RootDeviceHints{DeviceName: "/dev/sdb"}
 	hinted := with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.RootDeviceHints = hints })
@@ -197,7 +197,7 @@ func TestEnrolmentWritesTheOperatorsFields(t *testing.T) {
 	})
 }
 
-func TestUseWritesTheOperatorsFields(t *testing.T) {
+func TestProvisioning(t *testing.T) {
 	t.Parallel()
 	hinted := func(v *View) {
 		v.Host.Status.Provisioning.RootDeviceHints = &bmov1alpha1.RootDeviceHints{DeviceName: "/dev/sdb"}
@@ -325,7 +325,7 @@ func detached(arguments string) change {
 	}
 }
 
-func TestNothingHappens(t *testing.T) {
+func TestIdle(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]View{
 		"paused":                             in("", annotated(bmov1alpha1.PausedAnnotation, "metal3.io/capm3")),
@@ -368,7 +368,7 @@ func claimed(host *bmov1alpha1.BareMetalHost) {
 	host.Spec.ConsumerRef = &corev1.ObjectReference{Kind: "Metal3Machine", Namespace: host.Namespace, Name: "machine"}
 }
 
-func TestOperationsTakeTheirTime(t *testing.T) {
+func TestOperationsWaitForDelay(t *testing.T) {
 	t.Parallel()
 	for _, state := range []bmov1alpha1.ProvisioningState{
 		registering, inspecting, preparing, provisioning,
@@ -382,7 +382,7 @@ func TestOperationsTakeTheirTime(t *testing.T) {
 	g.Expect(Next(in(leaving, deleted))).To(Equal(Step{Retract: true, Release: true}))
 }
 
-func TestEveryStateFailsInItsOwnWay(t *testing.T) {
+func TestFailures(t *testing.T) {
 	t.Parallel()
 	for state, kind := range map[bmov1alpha1.ProvisioningState]bmov1alpha1.ErrorType{
 		registering:    bmov1alpha1.RegistrationError,
@@ -425,7 +425,7 @@ func TestEveryStateFailsInItsOwnWay(t *testing.T) {
 	}
 }
 
-func TestAnImageWithoutChecksumIsAProvisioningError(t *testing.T) {
+func TestImageWithoutChecksum(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	got := Next(in(provisioning, wanting(bmov1alpha1.Image{URL: "http://images/node.qcow2"})))

@@ -45,7 +45,7 @@ func (v View) powerWithoutAnswer() Step {
 	status := v.Host.Status
 	switch {
 	case status.PoweredOn == WantsPower(v.Host, Idle):
-		return v.untilNoticed()
+		return v.untilPowerLossDetected()
 	case v.Due || status.ErrorMessage == "":
 		return v.Fail(bmov1alpha1.PowerManagementError, noAnswer)
 	}
@@ -61,7 +61,7 @@ func (v View) rebooted() Step {
 	s := Step{Drop: []string{bmov1alpha1.RebootAnnotationPrefix}}
 	if v.Machine != Off {
 		s.Machine = v.Machine
-		s.Events = []Happening{normal("Reboot", "Host restarted")}
+		s.Events = []Event{normal("Reboot", "Host restarted")}
 	}
 	return s
 }
@@ -80,14 +80,14 @@ func (v View) switchPower() Step {
 	})
 	switch {
 	case !on:
-		s.Machine, s.Events = Off, []Happening{normal("PowerOff", "Host powered off")}
+		s.Machine, s.Events = Off, []Event{normal("PowerOff", "Host powered off")}
 		return s
 	case v.Host.WasProvisioned() || v.Host.Spec.ExternallyProvisioned:
 		s.Machine = Booted
 	default:
 		s.Machine = Idle
 	}
-	s.Events = []Happening{normal("PowerOn", "Host powered on")}
+	s.Events = []Event{normal("PowerOn", "Host powered on")}
 	return s
 }
 

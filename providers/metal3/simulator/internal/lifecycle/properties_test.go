@@ -108,7 +108,7 @@ func newView() View {
 }
 
 // The guarantees that the consumers of hosts rely on, whatever happens to a host.
-func TestConsumersCanRelyOnTheOrder(t *testing.T) {
+func TestOrderOfStates(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		names := slices.Sorted(maps.Keys(disturbances))

@@ -146,8 +146,8 @@ func detach(v View) (Step, bool) {
 	return Step{}, false
 }
 
-// darken cuts the power of a machine. The status keeps poweredOn: the state of a machine whose BMC does not respond is unknown.
-func darken(v View) (Step, bool) {
+// cutPower cuts the power of a machine. The status keeps poweredOn: the state of a machine whose BMC does not respond is unknown.
+func cutPower(v View) (Step, bool) {
 	switch {
 	case v.Fault.Dark && v.Machine != Off:
 		return Step{Machine: Off}, true
@@ -192,7 +192,7 @@ func authenticate(v View) (Step, bool) {
 			succeed(status)
 		}
 	})
-	s.Events = []Happening{normal("BMCAccessValidated", "Verified access to BMC")}
+	s.Events = []Event{normal("BMCAccessValidated", "Verified access to BMC")}
 	return s, true
 }
 

@@ -12,14 +12,14 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 )
 
-func TestTheFinalizerComesFirst(t *testing.T) {
+func TestFinalizerIsFirst(t *testing.T) {
 	t.Parallel()
 	v := in("", with(func(host *bmov1alpha1.BareMetalHost) { host.Finalizers = nil }))
 	NewWithT(t).Expect(Next(v)).To(Equal(Step{Finalize: true}))
 }
 
 // A move keeps the status in an annotation, without the hardware details, which are in the HardwareData.
-func TestAMovedHostIsRestored(t *testing.T) {
+func TestMovedHost(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	moved := in(provisioned, wanting(image), running(image))
@@ -44,7 +44,7 @@ func TestAMovedHostIsRestored(t *testing.T) {
 	g.Expect(Next(v)).To(nothingToDo())
 }
 
-func TestAnAnnotationGivesTheHardware(t *testing.T) {
+func TestHardwareDetailsAnnotation(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	v := in(preparing, annotated(bmov1alpha1.HardwareDetailsAnnotation, `{"hostname":"given"}`))
@@ -54,7 +54,7 @@ func TestAnAnnotationGivesTheHardware(t *testing.T) {
 	g.Expect(got.Drop).To(ConsistOf(bmov1alpha1.HardwareDetailsAnnotation))
 }
 
-func TestDetachmentIsAnOperationalStatus(t *testing.T) {
+func TestDetachment(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	v := in(provisioned, wanting(image), running(image), annotated(bmov1alpha1.DetachedAnnotation, ""))
@@ -74,7 +74,7 @@ func TestDetachmentIsAnOperationalStatus(t *testing.T) {
 	g.Expect(Next(rare)).To(waiting(), "a detached host is looked at rarely")
 }
 
-func TestCredentialsAreLookedAfter(t *testing.T) {
+func TestCredentials(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	v := in(available)
@@ -132,7 +132,7 @@ func offline(host *bmov1alpha1.BareMetalHost) { host.Spec.Online = false }
 
 func foreign(host *bmov1alpha1.BareMetalHost) { host.Spec.ExternallyProvisioned = true }
 
-func TestAReboot(t *testing.T) {
+func TestReboot(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	once := in(provisioned, wanting(image), running(image), unpowered, annotated("reboot.metal3.io", ""))
@@ -148,7 +148,7 @@ func TestAReboot(t *testing.T) {
 	g.Expect(got.Drop).To(ConsistOf("reboot.metal3.io"))
 }
 
-func TestASystemThatHangsIsAskedOnceAndThenForced(t *testing.T) {
+func TestHungSystemIsPoweredOffHard(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	hung := func(v *View) { v.Fault.Hung = true }
@@ -171,7 +171,7 @@ func TestASystemThatHangsIsAskedOnceAndThenForced(t *testing.T) {
 }
 
 // The status of a machine without power does not change, except for one condition.
-func TestOnlyAConditionTellsThatAMachineHasNoPower(t *testing.T) {
+func TestPowerLossIsOnlyACondition(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	before := in(provisioned, wanting(image), running(image))
@@ -199,7 +199,7 @@ func TestOnlyAConditionTellsThatAMachineHasNoPower(t *testing.T) {
 	g.Expect(Next(v).Machine).To(Equal(Booted))
 }
 
-func TestSwitchingAMachineWithoutPowerFailsLikeItsRegistration(t *testing.T) {
+func TestPowerFailureDuringRegistration(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	held := in(provisioned, wanting(image), running(image), annotated("reboot.metal3.io/me", ""), unlit)
@@ -209,7 +209,7 @@ func TestSwitchingAMachineWithoutPowerFailsLikeItsRegistration(t *testing.T) {
 	g.Expect(Next(in(registering, unlit)).Status.ErrorType).To(Equal(bmov1alpha1.RegistrationError))
 }
 
-func TestAMachineThatCannotBeSwitchedOnIsAnError(t *testing.T) {
+func TestPowerOnError(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	v := in(provisioned, wanting(image), running(image), switchedOff)
@@ -223,7 +223,7 @@ func TestAMachineThatCannotBeSwitchedOnIsAnError(t *testing.T) {
 	g.Expect(Next(inspecting).Status.ErrorType).To(Equal(bmov1alpha1.PowerManagementError), "in the middle of its work")
 }
 
-func TestConditionsFollowFromTheStatus(t *testing.T) {
+func TestConditions(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		v    View
@@ -253,7 +253,7 @@ func TestConditionsFollowFromTheStatus(t *testing.T) {
 	}
 }
 
-func TestRebootsThatWereAskedForAreForgottenWhenTheHostIsProvisioned(t *testing.T) {
+func TestRebootAnnotationsAreRemovedByProvisioning(t *testing.T) {
 	t.Parallel()
 	for _, state := range []bmov1alpha1.ProvisioningState{provisioning, deprovisioning, inspecting} {
 		v := in(state, wanting(image), annotated("reboot.metal3.io/me", ""))
@@ -261,7 +261,7 @@ func TestRebootsThatWereAskedForAreForgottenWhenTheHostIsProvisioned(t *testing.
 	}
 }
 
-func TestTheArchitectureThatWasFoundIsWrittenIntoTheSpec(t *testing.T) {
+func TestArchitecture(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	v := in(available)

@@ -44,7 +44,7 @@ func register(v View) Step {
 		status.TriedCredentials, status.GoodCredentials = v.credentials(), v.credentials()
 		status.HardwareProfile = unknownProfile
 	})
-	s.Events = []Happening{normal("Registered", "Registered new host"), normal("BMCAccessValidated", "Verified access to BMC")}
+	s.Events = []Event{normal("Registered", "Registered new host"), normal("BMCAccessValidated", "Verified access to BMC")}
 	return s
 }
 
@@ -68,7 +68,7 @@ func inspect(v View) Step {
 	})
 	s.Publish = true
 	s.Drop = rebootAnnotations(v.Host)
-	s.Events = []Happening{normal("InspectionComplete", "Hardware inspection completed")}
+	s.Events = []Event{normal("InspectionComplete", "Hardware inspection completed")}
 	return s
 }
 
@@ -151,7 +151,7 @@ func provision(v View) Step {
 		s.Machine = Booted
 	}
 	s.Drop = rebootAnnotations(v.Host)
-	s.Events = []Happening{normal("ProvisioningComplete", "Image provisioned: "+ImageURL(v.Host))}
+	s.Events = []Event{normal("ProvisioningComplete", "Image provisioned: "+ImageURL(v.Host))}
 	return s
 }
 
@@ -187,7 +187,7 @@ func (v View) replaced() bool {
 	return (runs.CustomDeploy == nil) != (want == nil) || want != nil && runs.CustomDeploy.Method != want.Method
 }
 
-func keep(v View) Step {
+func keepProvisioned(v View) Step {
 	if v.unwanted() || v.replaced() {
 		return v.startDeprovisioning()
 	}
@@ -213,7 +213,7 @@ func keepExternal(v View) Step {
 // startDeprovisioning stops the operating system of the machine, which stays powered on for the operator.
 func (v View) startDeprovisioning() Step {
 	s := v.enter(bmov1alpha1.StateDeprovisioning, succeed)
-	s.Events = []Happening{normal("DeprovisionStarted", "Image deprovisioning started")}
+	s.Events = []Event{normal("DeprovisionStarted", "Image deprovisioning started")}
 	if v.Machine == Booted {
 		s.Machine = Idle
 	}
@@ -237,7 +237,7 @@ func deprovision(v View) Step {
 	})
 	s.Erase = !held
 	s.Drop = rebootAnnotations(v.Host)
-	s.Events = []Happening{normal("DeprovisionComplete", "Image deprovisioned")}
+	s.Events = []Event{normal("DeprovisionComplete", "Image deprovisioned")}
 	return s
 }
 

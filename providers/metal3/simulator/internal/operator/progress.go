@@ -120,9 +120,9 @@ type Progress struct {
 	// Started is the image that provisioning started with; "" if it is unknown.
 	Started string
 
-	phase  phase
-	seen   string
-	random *rand.Rand
+	phase    phase
+	observed string
+	random   *rand.Rand
 }
 
 // ProgressTable holds the progress of each host. The reconciler processes a host in one worker at a time; the lock is needed for
@@ -140,9 +140,9 @@ func NewProgressTable(delays Delays, seed uint64) *ProgressTable {
 	return &ProgressTable{delays: delays, seed: seed, byHost: map[types.NamespacedName]*Progress{}}
 }
 
-// Look returns the current progress of a host; dark means that its machine has no power. The state of a new host's machine is
+// Observe returns the current progress of a host; dark means that its machine has no power. The state of a new host's machine is
 // derived from its status.
-func (t *ProgressTable) Look(host *bmov1alpha1.BareMetalHost, dark bool, now time.Time) Progress {
+func (t *ProgressTable) Observe(host *bmov1alpha1.BareMetalHost, dark bool, now time.Time) Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := types.NamespacedName{Namespace: host.Namespace, Name: host.Name}
@@ -156,15 +156,15 @@ func (t *ProgressTable) Look(host *bmov1alpha1.BareMetalHost, dark bool, now tim
 			found.Started = lifecycle.ImageURL(host)
 		}
 		found.phase = p
-		found.Until, found.seen = now.Add(t.delays.jittered(t.delays.of(p), found.random.Float64())), wishes(host)
-	} else if p.detached && found.seen != wishes(host) {
+		found.Until, found.observed = now.Add(t.delays.jittered(t.delays.of(p), found.random.Float64())), observedFields(host)
+	} else if p.detached && found.observed != observedFields(host) {
 		found.Until = now
 	}
 	return *found
 }
 
-// wishes returns the fields whose change the operator processes at once.
-func wishes(host *bmov1alpha1.BareMetalHost) string {
+// observedFields returns the fields whose change the operator processes at once.
+func observedFields(host *bmov1alpha1.BareMetalHost) string {
 	return fmt.Sprint(host.Generation, host.Annotations)
 }
 
@@ -177,8 +177,8 @@ func (t *ProgressTable) SetMachine(key types.NamespacedName, m lifecycle.Machine
 	}
 }
 
-// Hurry ends the delay of the current phase.
-func (t *ProgressTable) Hurry(key types.NamespacedName) {
+// Expire ends the delay of the current phase.
+func (t *ProgressTable) Expire(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if found, ok := t.byHost[key]; ok {

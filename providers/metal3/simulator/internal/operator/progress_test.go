@@ -79,25 +79,25 @@ func TestDelays(t *testing.T) {
 	g.Expect(Delays{Jitter: 0.2}.jittered(10*time.Second, 1)).To(Equal(12 * time.Second))
 }
 
-func TestTheSameSeedDrawsTheSameDelays(t *testing.T) {
+func TestDelaysAreReproducible(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	delays := Delays{Inspecting: time.Minute, Jitter: 0.5}
 	until := func(seed uint64) time.Time {
-		return NewProgressTable(delays, seed).Look(in(bmov1alpha1.StateInspecting), false, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)).Until
+		return NewProgressTable(delays, seed).Observe(in(bmov1alpha1.StateInspecting), false, time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)).Until
 	}
 	g.Expect(until(3)).To(Equal(until(3)))
 	g.Expect(until(3)).NotTo(Equal(until(4)))
 }
 
-func TestADetachedHostIsLookedAtAtOnceWhenItIsChanged(t *testing.T) {
+func TestChangedDetachedHostIsReconciled(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	host, table := in(bmov1alpha1.StateDeprovisioning, detached), NewProgressTable(Delays{}, 1)
-	g.Expect(table.Look(host, true, now).Until).To(Equal(now.Add(10 * time.Minute)))
+	g.Expect(table.Observe(host, true, now).Until).To(Equal(now.Add(10 * time.Minute)))
 	later := now.Add(time.Minute)
-	g.Expect(table.Look(host, true, later).Until).To(Equal(now.Add(10 * time.Minute)))
+	g.Expect(table.Observe(host, true, later).Until).To(Equal(now.Add(10 * time.Minute)))
 	host.Annotations = map[string]string{"touched": ""}
-	g.Expect(table.Look(host, true, later).Until).To(Equal(later))
+	g.Expect(table.Observe(host, true, later).Until).To(Equal(later))
 }

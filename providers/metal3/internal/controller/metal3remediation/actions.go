@@ -25,10 +25,10 @@ import (
 // act executes the step. All actions are idempotent.
 func (r *Reconciler) act(ctx context.Context, s *scope, what action) error {
 	switch what {
-	case keepOff:
-		return r.Hosts.KeepOff(ctx, s.host, s.remediation.UID)
-	case letRun:
-		return r.Hosts.LetRun(ctx, s.host, s.remediation.UID)
+	case powerOff:
+		return r.Hosts.PowerOff(ctx, s.host, s.remediation.UID)
+	case powerOn:
+		return r.Hosts.PowerOn(ctx, s.host, s.remediation.UID)
 	case restart:
 		return r.Hosts.Restart(ctx, s.host)
 	case fence:
@@ -81,12 +81,12 @@ func (r *Reconciler) replace(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	return r.askOwner(ctx, s.machine)
+	return r.requestReplacement(ctx, s.machine)
 }
 
-// askOwner sets the condition with which a MachineHealthCheck, too, requests replacement of a Machine by its owner, in both API
-// formats. A condition that the owner has already updated is kept.
-func (r *Reconciler) askOwner(ctx context.Context, machine *clusterv1.Machine) error {
+// requestReplacement sets the condition with which a MachineHealthCheck, too, requests replacement of a Machine by its owner, in
+// both API formats. A condition that the owner has already updated is kept.
+func (r *Reconciler) requestReplacement(ctx context.Context, machine *clusterv1.Machine) error {
 	helper, err := capipatch.NewHelper(machine, r.Client)
 	if err != nil {
 		return fmt.Errorf("patching Machine %s: %w", machine.Name, err)
@@ -116,7 +116,7 @@ func (r *Reconciler) clear(ctx context.Context, s *scope) (time.Duration, error)
 	if !controllerutil.ContainsFinalizer(s.remediation, infrav1.RemediationFinalizer) {
 		return 0, nil
 	}
-	if err := r.letAllRun(ctx, s); err != nil {
+	if err := r.powerOnAll(ctx, s); err != nil {
 		return 0, err
 	}
 	stays := s.machine != nil && s.machine.DeletionTimestamp.IsZero() && s.cluster != nil && s.cluster.DeletionTimestamp.IsZero()
@@ -138,20 +138,20 @@ func (r *Reconciler) clear(ctx context.Context, s *scope) (time.Duration, error)
 	return 0, nil
 }
 
-// letAllRun also finds a host that the machine has released in the meantime.
-func (r *Reconciler) letAllRun(ctx context.Context, s *scope) error {
+// powerOnAll also finds a host that the machine has released in the meantime.
+func (r *Reconciler) powerOnAll(ctx context.Context, s *scope) error {
 	list := &bmov1alpha1.BareMetalHostList{}
 	if err := r.Client.List(ctx, list, client.InNamespace(s.remediation.Namespace),
-		client.MatchingFields{keptOffIndex: string(s.remediation.UID)}); err != nil {
+		client.MatchingFields{powerOffIndex: string(s.remediation.UID)}); err != nil {
 		return fmt.Errorf("listing BareMetalHosts that are kept off: %w", err)
 	}
 	for i := range list.Items {
-		if err := r.Hosts.LetRun(ctx, &list.Items[i], s.remediation.UID); client.IgnoreNotFound(err) != nil {
+		if err := r.Hosts.PowerOn(ctx, &list.Items[i], s.remediation.UID); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
 	if s.host != nil && len(list.Items) == 0 {
-		return r.Hosts.LetRun(ctx, s.host, s.remediation.UID)
+		return r.Hosts.PowerOn(ctx, s.host, s.remediation.UID)
 	}
 	return nil
 }

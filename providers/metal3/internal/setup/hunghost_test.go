@@ -18,19 +18,19 @@ import (
 // hungMachine returns an unhealthyMachine whose operating system ignores soft power off, for longer than any test lasts.
 func hungMachine(t *testing.T, change func(*bmov1alpha1.BareMetalHost)) *unhealthyMachine {
 	t.Helper()
-	w := stillWorld(t)
-	w.sim = simulator.Start(t, apiServer, simulator.WithNamespace(w.name), simulator.WithHooks(simulator.Hooks{PowerOn: w.boot}),
+	f := newStaticFixture(t)
+	f.sim = simulator.Start(t, apiServer, simulator.WithNamespace(f.name), simulator.WithHooks(simulator.Hooks{PowerOn: f.boot}),
 		simulator.WithDelays(simulator.Delays{Retry: 24 * time.Hour}))
 	layout := simulator.Racks(1, 1)
 	layout.Change = change
-	w.hosts(layout)
-	w.start()
-	p := w.unhealthyMachine()
+	f.hosts(layout)
+	f.start()
+	p := f.unhealthyMachine()
 	p.sim.Hang(p.key)
 	return p
 }
 
-func TestHostWhoseSystemHangsIsPoweredOffWithoutAskingIt(t *testing.T) {
+func TestHungHostIsPoweredOffHard(t *testing.T) {
 	t.Parallel()
 	p := hungMachine(t, nil)
 	pod := p.pod()
@@ -40,11 +40,11 @@ func TestHostWhoseSystemHangsIsPoweredOffWithoutAskingIt(t *testing.T) {
 	p.Expect(host.Annotations).To(HaveKeyWithValue(p.annotation(remediation), `{"mode":"hard"}`))
 	p.Expect(host.Status.ErrorMessage).To(BeEmpty())
 	p.Expect(p.client.Delete(t.Context(), pod)).To(Succeed())
-	p.reaches(remediation, infrav1.RemediationWaiting)
+	p.waitForPhase(remediation, infrav1.RemediationWaiting)
 	p.Eventually(func() bool { return p.host(p.key.Name).Status.PoweredOn }).Should(BeTrue())
 }
 
-func TestHostThatMustNotBePoweredOffIsRestartedThoughItsSystemHangs(t *testing.T) {
+func TestHungHostThatMustStayOnIsRestarted(t *testing.T) {
 	t.Parallel()
 	p := hungMachine(t, func(host *bmov1alpha1.BareMetalHost) { host.Spec.DisablePowerOff = true })
 	remediation := p.remediate(1)

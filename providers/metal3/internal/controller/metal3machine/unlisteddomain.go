@@ -14,14 +14,14 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// tellUnlisted reports that the machine names a failure domain which its cluster does not list. The machine still uses only hosts
-// of that failure domain.
-func (r *Reconciler) tellUnlisted(_ context.Context, s *scope) (reconcile.Progress, error) {
+// reportUnlistedDomain reports that the machine names a failure domain which its cluster does not list. The machine still uses
+// only hosts of that failure domain.
+func (r *Reconciler) reportUnlistedDomain(_ context.Context, s *scope) (reconcile.Progress, error) {
 	if s.infraCluster == nil {
 		return reconcile.Proceed, nil
 	}
 	const condition, reason = infrav1.Metal3MachineFailureDomainUnlistedCondition, infrav1.FailureDomainUnlistedReason
-	domain, _ := s.asked()
+	domain, _ := s.requestedDomain()
 	message := placement.Unlisted(s.infraCluster, domain)
 	if message == "" {
 		conditions.Delete(s.metal3, condition)

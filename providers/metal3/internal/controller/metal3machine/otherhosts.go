@@ -16,9 +16,9 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// noteHosts reports other hosts that name the machine as their consumer. It does not change them, because what they run is
+// reportOtherHosts reports other hosts that name the machine as their consumer. It does not change them, because what they run is
 // unknown.
-func (r *Reconciler) noteHosts(_ context.Context, s *scope) (reconcile.Progress, error) {
+func (r *Reconciler) reportOtherHosts(_ context.Context, s *scope) (reconcile.Progress, error) {
 	others := slices.DeleteFunc(r.Hosts.Inventory.HeldBy(s.key()), func(name string) bool { return name == s.host.Name })
 	if len(others) == 0 {
 		conditions.Delete(s.metal3, infrav1.Metal3MachineSeveralHostsCondition)

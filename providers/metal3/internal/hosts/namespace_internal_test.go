@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestNamespacesAndDomainsThatHaveNeitherHostsNorMachinesThatWaitAreForgotten(t *testing.T) {
+func TestEmptyNamespacesAndDomainsAreDeleted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	inv := NewInventory(func(types.NamespacedName) {})
@@ -19,22 +19,22 @@ func TestNamespacesAndDomainsThatHaveNeitherHostsNorMachinesThatWaitAreForgotten
 		namespace := fmt.Sprintf("tenant-%d", i)
 		one := types.NamespacedName{Namespace: namespace, Name: "one"}
 		host := Host{Namespace: namespace, Name: "h", Domain: "rack-1", Version: "1"}
-		inv.Put(host)
-		_, _, found := inv.Ask(Wants{Machine: one, Domain: "rack-1"})
+		inv.Upsert(host)
+		_, _, found := inv.Reserve(Requirements{Machine: one, Domain: "rack-1"})
 		g.Expect(found).To(BeTrue())
-		_, _, found = inv.Ask(Wants{Machine: types.NamespacedName{Namespace: namespace, Name: "other"}, Domain: "rack-2"})
+		_, _, found = inv.Reserve(Requirements{Machine: types.NamespacedName{Namespace: namespace, Name: "other"}, Domain: "rack-2"})
 		g.Expect(found).To(BeFalse())
-		host.Version, host.Obstacle, host.Consumer = "2", InUse, one
-		inv.Put(host)
+		host.Version, host.Unavailability, host.Consumer = "2", InUse, one
+		inv.Upsert(host)
 		g.Expect(inv.HeldBy(one)).To(ConsistOf("h"))
 		inv.Forget(types.NamespacedName{Namespace: namespace, Name: "other"})
-		inv.Drop(types.NamespacedName{Namespace: namespace, Name: "h"})
+		inv.Delete(types.NamespacedName{Namespace: namespace, Name: "h"})
 		g.Expect(inv.HeldBy(one)).To(BeEmpty())
 	}
 	g.Expect(inv.namespaces).To(BeEmpty())
 
 	for i := range 30 {
-		inv.Put(Host{Namespace: "tenant", Name: "h", Domain: fmt.Sprintf("rack-%d", i), Version: fmt.Sprint(i)})
+		inv.Upsert(Host{Namespace: "tenant", Name: "h", Domain: fmt.Sprintf("rack-%d", i), Version: fmt.Sprint(i)})
 	}
 	g.Expect(inv.namespaces["tenant"].free).To(HaveLen(1))
 	g.Expect(inv.namespaces["tenant"].counts).To(HaveLen(1))

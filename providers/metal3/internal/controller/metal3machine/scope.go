@@ -11,22 +11,22 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// gather reads the objects that the machine depends on from the cache. It returns nil while the machine has no owner, unless it
+// newScope reads the objects that the machine depends on from the cache. It returns nil while the machine has no owner, unless it
 // is being deleted, which requires none.
-func (r *Reconciler) gather(ctx context.Context, metal3 *infrav1.Metal3Machine, p *patch.Patch) (*scope, error) {
-	of, leave, err := reconcile.OwnersOf(ctx, r.Client, metal3, &infrav1.Metal3Cluster{})
+func (r *Reconciler) newScope(ctx context.Context, metal3 *infrav1.Metal3Machine, p *patch.Patch) (*scope, error) {
+	of, incomplete, err := reconcile.OwnersOf(ctx, r.Client, metal3, &infrav1.Metal3Cluster{})
 	if err != nil {
 		return nil, err
 	}
 	s := &scope{metal3: metal3, patch: p, machine: of.Machine, cluster: of.Cluster, infraCluster: of.InfraCluster}
-	if leave {
+	if incomplete {
 		r.Hosts.Inventory.Forget(s.key())
 		return nil, nil
 	}
 	if s.template, s.lostTemplate, err = r.readTemplate(ctx, metal3); err != nil {
 		return nil, err
 	}
-	s.host, err = r.Hosts.Held(ctx, s.key(), annotatedHost(metal3))
+	s.host, err = r.Hosts.Find(ctx, s.key(), annotatedHost(metal3))
 	return s, err
 }
 

@@ -44,13 +44,13 @@ func (t *FaultTable) Of(host *bmov1alpha1.BareMetalHost, domain string) lifecycl
 }
 
 // Set sets the fault of a host in a state.
-func (t *FaultTable) Set(host types.NamespacedName, state bmov1alpha1.ProvisioningState, what lifecycle.Fault) {
+func (t *FaultTable) Set(host types.NamespacedName, state bmov1alpha1.ProvisioningState, fault lifecycle.Fault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byHost[host] == nil {
 		t.byHost[host] = map[bmov1alpha1.ProvisioningState]lifecycle.Fault{}
 	}
-	t.byHost[host][state] = what
+	t.byHost[host][state] = fault
 }
 
 // Clear clears all faults of a host.
@@ -69,10 +69,10 @@ func (t *FaultTable) Hang(host types.NamespacedName) {
 }
 
 // SetDomain sets the fault of all hosts of a failure domain.
-func (t *FaultTable) SetDomain(domain string, what lifecycle.Fault) {
+func (t *FaultTable) SetDomain(domain string, fault lifecycle.Fault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.byDomain[domain] = what
+	t.byDomain[domain] = fault
 }
 
 // ClearDomain clears the fault of a failure domain.

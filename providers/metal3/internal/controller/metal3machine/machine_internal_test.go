@@ -34,18 +34,18 @@ func TestNodeAmong(t *testing.T) {
 		node   string
 		reason string
 	}{
-		"none":                           {nil, "", infrav1.Metal3MachineWaitingForNodeReason},
-		"fresh":                          {[]corev1.Node{node("a", "")}, "a", ""},
-		"ours":                           {[]corev1.Node{node("a", "metal3://ns/host/m")}, "a", ""},
-		"ours of long ago":               {[]corev1.Node{node("a", "metal3://uid")}, "a", ""},
-		"ours, and a fresh one":          {[]corev1.Node{node("a", ""), node("b", "metal3://ns/host/m")}, "b", ""},
-		"left by the machine before":     {[]corev1.Node{node("a", "metal3://ns/host/before")}, "", infrav1.Metal3MachineWaitingForNodeReason},
-		"fresh, and one left before":     {[]corev1.Node{node("a", "metal3://ns/host/before"), node("b", "")}, "b", ""},
-		"two fresh ones":                 {[]corev1.Node{node("a", ""), node("b", "")}, "", infrav1.Metal3MachineAmbiguousNodeReason},
-		"another provider's":             {[]corev1.Node{node("a", "vsphere://1")}, "", infrav1.Metal3MachineUnexpectedProviderIDReason},
-		"another host's":                 {[]corev1.Node{node("a", "metal3://ns/host-2/m")}, "", infrav1.Metal3MachineUnexpectedProviderIDReason},
-		"fresh, and another provider's":  {[]corev1.Node{node("a", "vsphere://1"), node("b", "")}, "b", ""},
-		"ours, found both ways in a row": {[]corev1.Node{node("a", "metal3://ns/host/m"), node("a", "metal3://ns/host/m")}, "a", ""},
+		"none":                                 {nil, "", infrav1.Metal3MachineWaitingForNodeReason},
+		"fresh":                                {[]corev1.Node{node("a", "")}, "a", ""},
+		"providerID":                           {[]corev1.Node{node("a", "metal3://ns/host/m")}, "a", ""},
+		"providerID of long ago":               {[]corev1.Node{node("a", "metal3://uid")}, "a", ""},
+		"providerID, and a fresh one":          {[]corev1.Node{node("a", ""), node("b", "metal3://ns/host/m")}, "b", ""},
+		"left by the machine before":           {[]corev1.Node{node("a", "metal3://ns/host/before")}, "", infrav1.Metal3MachineWaitingForNodeReason},
+		"fresh, and one left before":           {[]corev1.Node{node("a", "metal3://ns/host/before"), node("b", "")}, "b", ""},
+		"two fresh ones":                       {[]corev1.Node{node("a", ""), node("b", "")}, "", infrav1.Metal3MachineAmbiguousNodeReason},
+		"another provider's":                   {[]corev1.Node{node("a", "vsphere://1")}, "", infrav1.Metal3MachineUnexpectedProviderIDReason},
+		"another host's":                       {[]corev1.Node{node("a", "metal3://ns/host-2/m")}, "", infrav1.Metal3MachineUnexpectedProviderIDReason},
+		"fresh, and another provider's":        {[]corev1.Node{node("a", "vsphere://1"), node("b", "")}, "b", ""},
+		"providerID, found both ways in a row": {[]corev1.Node{node("a", "metal3://ns/host/m"), node("a", "metal3://ns/host/m")}, "a", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -31,7 +31,7 @@ func (m *meter) config(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(req *http.Request) (*http.Response, error) {
-			m.note(req)
+			m.record(req)
 			return next.RoundTrip(req)
 		})
 	})
@@ -42,7 +42,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-func (m *meter) note(req *http.Request) {
+func (m *meter) record(req *http.Request) {
 	_, resource, found := strings.Cut(req.URL.Path, "/namespaces/")
 	if !found || req.URL.Query().Get("watch") != "" {
 		return
@@ -73,23 +73,23 @@ func (m *meter) reset() map[string]int {
 	return counted
 }
 
-func TestWhatAMachineCosts(t *testing.T) {
+func TestRequestsPerMachine(t *testing.T) {
 	t.Parallel()
 	const n = 20
-	w := emptyWorld(t)
-	w.hosts(simulator.Racks(5, n/5))
+	f := newEmptyFixture(t)
+	f.hosts(simulator.Racks(5, n/5))
 	m := &meter{calls: map[string]int{}}
-	w.config = m.config(apiServer)
-	w.start()
-	infra := w.cluster("one", "rack-1", "rack-2", "rack-3", "rack-4", "rack-5")
-	w.condition(infra, infrav1.Metal3ClusterFailureDomainsReadyCondition, "AllActive")
+	f.config = m.config(apiServer)
+	f.start()
+	infra := f.cluster("one", "rack-1", "rack-2", "rack-3", "rack-4", "rack-5")
+	f.waitForCondition(infra, infrav1.Metal3ClusterFailureDomainsReadyCondition, "AllActive")
 	m.reset()
 	var machines []*infrav1.Metal3Machine
 	for i := range n {
-		machines = append(machines, w.machine("one", fmt.Sprintf("m-%02d", i), fmt.Sprintf("rack-%d", i%5+1)))
+		machines = append(machines, f.machine("one", fmt.Sprintf("m-%02d", i), fmt.Sprintf("rack-%d", i%5+1)))
 	}
 	for _, machine := range machines {
-		w.provisioned(machine)
+		f.waitForProvisioned(machine)
 	}
 	cost := m.reset()
 	t.Logf("%d machines: %v", n, cost)
@@ -97,14 +97,14 @@ func TestWhatAMachineCosts(t *testing.T) {
 	// status and provider ID. One more reports that the host runs, if the Node is not observed at the same time.
 	total := 0
 	for request, count := range cost {
-		w.Expect(request).NotTo(HavePrefix("LIST "))
+		f.Expect(request).NotTo(HavePrefix("LIST "))
 		if !strings.Contains(request, "metal3clusters") && request != "PATCH events" { // their number grows with the cluster
 			total += count
 		}
 	}
-	w.Expect(total).To(BeNumerically("<=", 7*n), "%v", cost)
-	w.Expect(cost["PATCH metal3machines"]).To(Equal(2 * n))
-	w.Expect(cost["PATCH baremetalhosts"]).To(Equal(n))
+	f.Expect(total).To(BeNumerically("<=", 7*n), "%v", cost)
+	f.Expect(cost["PATCH metal3machines"]).To(Equal(2 * n))
+	f.Expect(cost["PATCH baremetalhosts"]).To(Equal(n))
 
 	// When everything is done, nothing is read or written any more, whatever happens to the objects. The published counts of the
 	// cluster are excluded because they are delayed on purpose, and repeated events because the recorder writes them as a series
@@ -113,13 +113,13 @@ func TestWhatAMachineCosts(t *testing.T) {
 		delete(calls, "PATCH events")
 		return calls
 	}
-	w.Eventually(func() map[string]int { return quiet(m.reset()) }).WithPolling(3 * time.Second).MustPassRepeatedly(2).Should(BeEmpty())
+	f.Eventually(func() map[string]int { return quiet(m.reset()) }).WithPolling(3 * time.Second).MustPassRepeatedly(2).Should(BeEmpty())
 	for _, machine := range machines[:5] {
-		update(w, machine, func(machine *infrav1.Metal3Machine) {
+		update(f, machine, func(machine *infrav1.Metal3Machine) {
 			metav1.SetMetaDataAnnotation(&machine.ObjectMeta, "test/again", "1")
 		})
 	}
-	w.Consistently(func() map[string]int {
+	f.Consistently(func() map[string]int {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return quiet(maps.Clone(m.calls))

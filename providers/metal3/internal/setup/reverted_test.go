@@ -1,0 +1,103 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build full
+
+package setup_test
+
+import (
+	"testing"
+
+	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	. "github.com/onsi/gomega"
+	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/testworld"
+)
+
+// kept waits until the removal of an annotation or finalizer is no longer reported.
+func (f *fixture) kept(machine *infrav1.Metal3Machine) {
+	f.t.Helper()
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.client.Get(f.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
+		g.Expect(machine.Finalizers).To(ContainElement(infrav1.MachineFinalizer))
+		g.Expect(conditions.Has(machine, faultlinev1.MetadataKeptCondition)).To(BeFalse())
+	}).Should(Succeed())
+}
+
+func TestRemovedFinalizerIsReportedWithBackoff(t *testing.T) {
+	// Not parallel to other tests, whose objects enqueue its controller.
+	f := newIdleFixture(t)
+	machine := f.machine("c", "m", "")
+	keep := f.user().Strip(machine, infrav1.MachineFinalizer)
+	writes, config := f.user().Writes(f.config)
+	f.config = config
+	f.start()
+	writes.CalmDown(machine)
+	message := f.user().Condition(machine, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved)
+	f.Expect(message).To(ContainSubstring("does not keep the finalizer " + infrav1.MachineFinalizer))
+	hosts := &bmov1alpha1.BareMetalHostList{}
+	f.Expect(f.client.List(t.Context(), hosts, client.InNamespace(f.name))).To(Succeed())
+	f.Expect(hosts.Items).To(HaveEach(HaveField("Spec.ConsumerRef", BeNil())))
+	keep()
+	f.waitForProvisioned(machine)
+	f.kept(machine)
+}
+
+func TestLostWritesAreRepeatedWithBackoff(t *testing.T) {
+	// Not parallel to other tests, whose objects enqueue its controller.
+	f := newIdleFixture(t)
+	machine := f.machine("c", "m", "")
+	writes, config := f.user().Writes(f.config)
+	f.config = config
+	writes.Lose(machine)
+	f.start()
+	writes.CalmDown(machine)
+	writes.Lose()
+	f.waitForProvisioned(machine)
+}
+
+// newIdleFixture has a host and a cluster, and no manager yet.
+func newIdleFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := newEmptyFixture(t)
+	f.hosts(simulator.Racks(1, 1))
+	f.cluster("c")
+	return f
+}
+
+// For each kind of object that the manager writes.
+func TestRevertedWritesAreRepeatedWithBackoff(t *testing.T) {
+	// Not parallel to other tests, whose objects enqueue its controllers.
+	f := newEmptyFixture(t)
+	f.hosts(simulator.Racks(1, 2))
+	quarrel, config := f.user().Quarrel(f.config, "")
+	f.config = config
+	f.start()
+	f.cluster("one", "rack-1")
+	f.pooled("addressed")
+	machine := f.machine("one", "given", "rack-1", usesData("addressed"))
+	f.allocateAddress(&ipamclusterv1.IPAddressClaim{ObjectMeta: f.meta("addressed-0-p")}, "10.0.0.5")
+	host := f.waitForProvisioned(machine)
+	waiting := f.machine("one", "waiting", "rack-1", usesData("addressed")) // its address claim is never fulfilled
+	f.waitForCondition(waiting, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineWaitingForMetal3DataReason)
+	data := &infrav1.Metal3Data{ObjectMeta: f.meta("addressed-1")}
+	f.Eventually(func() error { return f.client.Get(t.Context(), client.ObjectKeyFromObject(data), data) }).Should(Succeed())
+	quarrel.About(
+		testworld.Marked{Object: &infrav1.Metal3Cluster{ObjectMeta: f.meta("one")}, Mark: infrav1.ClusterFinalizer},
+		testworld.Marked{Object: &infrav1.Metal3DataTemplate{ObjectMeta: f.meta("addressed")}, Mark: infrav1.DataTemplateFinalizer},
+		testworld.Marked{Object: machine, Mark: infrav1.MachineFinalizer},
+		testworld.Marked{Object: data, Mark: infrav1.DataFinalizer},
+	)
+	quarrel.About(
+		testworld.Marked{Object: &infrav1.Metal3DataClaim{ObjectMeta: f.meta("given")}, Mark: infrav1.DataClaimFinalizer},
+		testworld.Marked{Object: host, Mark: clusterctlv1.BlockMoveAnnotation},
+		testworld.Marked{Object: &ipamclusterv1.IPAddressClaim{ObjectMeta: f.meta("addressed-1-p")}, Mark: infrav1.DataFinalizer},
+	)
+}
