@@ -28,8 +28,8 @@ func TestDemoOnBareMetal(t *testing.T) {
 		t.Fatal(Explain(err))
 	}
 	for _, part := range []string{
-		"rack-b has no power", "no control plane (FailureDomainHostsUnhealthy)", "delete the BareMetalHost to let the Machine go",
-		"cannot reach the power of the machine", "by force, and deleted it",
+		"rack-b has no power", "no control plane (FailureDomainHostsUnhealthy)", "delete the BareMetalHost to complete the deletion of the Machine",
+		"cannot control the power of the machine", "by force, and deleted it",
 	} {
 		g.Expect(told.String()).To(ContainSubstring(part))
 	}

@@ -73,22 +73,22 @@ func addFlags(fs *pflag.FlagSet, o *setup.Options) {
 	fs.BoolVar(&o.FastTrack, "fast-track", os.Getenv("CAPM3_FAST_TRACK") == "true",
 		"Leave hosts powered on when machines release them, unless their disks are not cleaned. "+
 			"Defaults to the environment variable CAPM3_FAST_TRACK.")
-	fs.IntVar(&o.Clusters, "metal3cluster-concurrency", 10, "Metal3Clusters reconciled at the same time.")
-	fs.IntVar(&o.Machines, "metal3machine-concurrency", 50, "Metal3Machines reconciled at the same time.")
-	fs.IntVar(&o.Data, "metal3data-concurrency", 10, "Metal3Datas reconciled at the same time.")
-	fs.IntVar(&o.DataTemplates, "metal3datatemplate-concurrency", 10, "Metal3DataTemplates reconciled at the same time.")
-	fs.IntVar(&o.MachineTemplates, "metal3machinetemplate-concurrency", 10, "Metal3MachineTemplates reconciled at the same time.")
-	fs.IntVar(&o.Labels, "metal3labelsync-concurrency", 10, "Machines whose Nodes are labelled at the same time.")
+	fs.IntVar(&o.Clusters, "metal3cluster-concurrency", 10, "Number of Metal3Clusters to process simultaneously.")
+	fs.IntVar(&o.Machines, "metal3machine-concurrency", 50, "Number of Metal3Machines to process simultaneously.")
+	fs.IntVar(&o.Data, "metal3data-concurrency", 10, "Number of Metal3Datas to process simultaneously.")
+	fs.IntVar(&o.DataTemplates, "metal3datatemplate-concurrency", 10, "Number of Metal3DataTemplates to process simultaneously.")
+	fs.IntVar(&o.MachineTemplates, "metal3machinetemplate-concurrency", 10, "Number of Metal3MachineTemplates to process simultaneously.")
+	fs.IntVar(&o.Labels, "metal3labelsync-concurrency", 10, "Number of Machines to process simultaneously when labels are copied to Nodes.")
 	o.Common.AddFlags(fs)
-	fs.IntVar(&o.Remediations, "metal3remediation-concurrency", 10, "Metal3Remediations reconciled at the same time.")
+	fs.IntVar(&o.Remediations, "metal3remediation-concurrency", 10, "Number of Metal3Remediations to process simultaneously.")
 	fs.BoolVar(&o.NameClaimsByHost, "enable-bmh-name-based-preallocation", false,
-		"Name claims for addresses of metal3 IPPools after the host, so that it gets the same addresses again.")
-	fs.BoolVar(&o.NameClaimsByHost, "enableBMHNameBasedPreallocation", false, "What --enable-bmh-name-based-preallocation was called once.")
+		"Name claims for addresses of metal3 IPPools after the host, so that the host gets the same addresses again.")
+	fs.BoolVar(&o.NameClaimsByHost, "enableBMHNameBasedPreallocation", false, "Deprecated: use --enable-bmh-name-based-preallocation.")
 	remote.AddFlags(fs, &o.Workloads, &o.WorkloadQPS, &o.WorkloadBurst)
 	o.Remote.AddFlags(fs)
 }
 
 // ignoreFlags accepts upstream's flags that have no effect here.
 func ignoreFlags(fs *pflag.FlagSet, opts *manager.Options) {
-	opts.Ignore(fs, manager.Ignored{Name: "metrics-bind-addr", Why: "--diagnostics-address says where metrics are"})
+	opts.Ignore(fs, manager.Ignored{Name: "metrics-bind-addr", Why: "--diagnostics-address sets the address of the metrics"})
 }

@@ -67,7 +67,7 @@ func TestUpstreamPodStopsFirst(t *testing.T) {
 	g := NewWithT(t)
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(components.Manager.Spec.Replicas).To(HaveValue(BeEquivalentTo(1)), "one more would start beside upstream's")
+	g.Expect(components.Manager.Spec.Replicas).To(HaveValue(BeEquivalentTo(1)), "a second replica would run next to upstream's")
 	strategy := components.Manager.Spec.Strategy.RollingUpdate
 	g.Expect(strategy).NotTo(BeNil())
 	g.Expect(strategy.MaxSurge).To(HaveValue(Equal(intstr.FromInt32(0))))

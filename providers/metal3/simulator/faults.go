@@ -38,33 +38,33 @@ func slow() Delays {
 func Faults() []Fault {
 	return []Fault{
 		{
-			Name: "slow", Is: "hosts take seconds for everything", Breaks: "What a host is asked for is done at once.",
+			Name: "slow", Is: "every operation of a host takes seconds", Breaks: "Operations complete immediately.",
 			Options: []Option{WithDelays(slow())}, Storm: &Storm{},
 		},
 		{
-			Name: "failing", Is: "what hosts do fails, or gets stuck, for a while", Breaks: "An operation ends, and well.",
+			Name: "failing", Is: "operations of hosts fail or get stuck for a while", Breaks: "Operations complete and succeed.",
 			Takes: []string{"how", "state", "namespace", "host"}, Options: []Option{WithDelays(Quick())}, Set: setFailing,
 			Storm: &Storm{Targets: failures, AtOnce: []int{2}},
 		},
 		{
-			Name: "hung", Is: "the operating system of a host ignores that it is asked to shut down", Breaks: "A host that is to be off shuts down.",
+			Name: "hung", Is: "the operating system of a host ignores shutdown requests", Breaks: "A host that should be off shuts down.",
 			Takes: []string{"namespace", "host"}, Set: setHung,
 		},
 		{
-			Name: "invalid", Is: "the operator's webhook refuses every update of a host but its deletion", Breaks: "A host that was accepted can be updated.",
+			Name: "invalid", Is: "the operator's webhook rejects every update of a host except its deletion", Breaks: "A host that was accepted can be updated.",
 			Takes: []string{"namespace", "host"}, Set: setInvalid,
 		},
 		{
-			Name: "lost-webhook", Is: "the operator's webhook does not answer, so that no host of the namespace can be created or updated",
-			Breaks: "A host can be updated whether its operator runs or not.", Takes: []string{"namespace"}, Set: setLostWebhook,
+			Name: "lost-webhook", Is: "the operator's webhook does not respond, so hosts of the namespace cannot be created or updated",
+			Breaks: "A host can be updated whether or not its operator is running.", Takes: []string{"namespace"}, Set: setLostWebhook,
 		},
 		{
-			Name: "lost-domains", Is: "the hosts of the failure domain and their BMCs have no power; only a condition of theirs shows it",
-			Breaks: "A host that is to be on is on, and has an error when it is not.", Takes: []string{"domain"}, Set: setDomain((*Simulator).LoseDomain),
+			Name: "lost-domains", Is: "the hosts of the failure domain and their BMCs have no power; only a condition shows it",
+			Breaks: "A host that should be on is on, or has an error.", Takes: []string{"domain"}, Set: setDomain((*Simulator).LoseDomain),
 		},
 		{
-			Name: "power-errors", Is: "the hosts of the failure domain are off; switching them on, like all that they are to do, ends with an error",
-			Breaks: "A host that is to be on is on.", Takes: []string{"domain"}, Set: setDomain((*Simulator).FailPower),
+			Name: "power-errors", Is: "the hosts of the failure domain are off; powering them on, like every other operation, fails with an error",
+			Breaks: "A host that should be on is on.", Takes: []string{"domain"}, Set: setDomain((*Simulator).FailPower),
 		},
 	}
 }
@@ -101,11 +101,11 @@ func setFailing(_ context.Context, s *Simulator, on bool, args ...string) error 
 	state, host := bmov1alpha1.ProvisioningState(args[1]), hostOf(args[2:])
 	switch {
 	case args[0] != endsInError && args[0] != getsStuck:
-		return fmt.Errorf("an operation fails with %s or %s, not %q", endsInError, getsStuck, args[0])
+		return fmt.Errorf("failure must be %s or %s, not %q", endsInError, getsStuck, args[0])
 	case !on:
 		s.Heal(host)
 	case args[0] == endsInError:
-		s.Fail(state, host, "the BMC does not answer")
+		s.Fail(state, host, "the BMC does not respond")
 	default:
 		s.Stick(state, host)
 	}

@@ -166,11 +166,11 @@ func Start(tb testing.TB, config *rest.Config, opts ...Option) *Simulator {
 				tb.Errorf("running BareMetalHost simulator: %v", err)
 			}
 		case <-time.After(stopTimeout):
-			tb.Error("BareMetalHost simulator does not stop")
+			tb.Error("BareMetalHost simulator did not stop")
 		}
 	})
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		tb.Fatal("BareMetalHost simulator does not start")
+		tb.Fatal("BareMetalHost simulator did not start")
 	}
 	return s
 }

@@ -99,7 +99,7 @@ func TestDelays(t *testing.T) {
 func TestReadyHosts(t *testing.T) {
 	t.Parallel()
 	for name, simulate := range map[string]func(*fixture){
-		"before the simulator": func(*fixture) {}, "beside the simulator": func(f *fixture) { f.simulate() },
+		"before the simulator": func(*fixture) {}, "during the simulator": func(f *fixture) { f.simulate() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -170,7 +170,7 @@ func TestLoseDomain(t *testing.T) {
 	for _, name := range []string{first, "rack-1-host-002", "rack-1-host-003"} {
 		f.eventually(name, withoutPower, "dark")
 		host := f.host(name)
-		f.Expect(host.Status.PoweredOn).To(BeTrue(), "nobody knows better")
+		f.Expect(host.Status.PoweredOn).To(BeTrue(), "its state is unknown")
 		f.Expect(host.Status.OperationalStatus).To(Equal(bmov1alpha1.OperationalStatusOK))
 		f.Expect(host.Status.ErrorMessage).To(BeEmpty())
 	}
@@ -233,7 +233,7 @@ func TestHostWithoutPowerNeedsForcedDetachment(t *testing.T) {
 	f.eventually(first, func(host *bmov1alpha1.BareMetalHost) bool {
 		return host.Status.OperationalStatus == bmov1alpha1.OperationalStatusDetached
 	}, "detached")
-	f.Expect(f.host(first).Finalizers).NotTo(BeEmpty(), "it is looked at again when somebody changes it")
+	f.Expect(f.host(first).Finalizers).NotTo(BeEmpty(), "it is reconciled again when it changes")
 	f.change(first, annotate("touched", ""))
 	f.waitForDeletion(&bmov1alpha1.BareMetalHost{}, first)
 }
@@ -477,7 +477,7 @@ func TestHostClaimedDuringCreationBoots(t *testing.T) {
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	f.Expect(f.client.List(t.Context(), hosts, client.InNamespace(f.namespace))).To(Succeed())
 	f.Expect(hosts.Items).To(HaveLen(1))
-	f.Expect(hosts.Items[0].Status.Provisioning.State).To(Equal(bmov1alpha1.StateAvailable), "nobody has told that it boots")
+	f.Expect(hosts.Items[0].Status.Provisioning.State).To(Equal(bmov1alpha1.StateAvailable), "the boot has not been reported")
 }
 
 func TestWebhookValidation(t *testing.T) {

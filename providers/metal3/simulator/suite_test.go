@@ -176,5 +176,5 @@ func (f *fixture) waitForDeletion(obj client.Object, name string) {
 	f.t.Helper()
 	f.Eventually(func() bool {
 		return apierrors.IsNotFound(f.client.Get(context.WithoutCancel(f.t.Context()), f.key(name), obj))
-	}).Should(BeTrue(), "%s is gone", name)
+	}).Should(BeTrue(), "%s is not deleted", name)
 }

@@ -118,7 +118,7 @@ func TestV1Beta2ControllerWritesWin(t *testing.T) {
 	g.Expect(from(t.Context(), stored, older)).To(Succeed())
 	g.Expect(older.Spec.Image.Checksum).To(HaveValue(Equal("http://a/1.sha256")))
 	g.Expect(older.Spec.ProviderID).To(HaveValue(Equal("metal3://default/host/machine")))
-	g.Expect(older.Spec.FailureDomain).To(HaveValue(BeEmpty()), "nobody changed it")
+	g.Expect(older.Spec.FailureDomain).To(HaveValue(BeEmpty()), "no client changed it")
 	g.Expect(older.Status.Ready).To(BeTrue())
 	g.Expect(older.Status.Phase).To(Equal("provisioning"))
 	g.Expect(older.Annotations).NotTo(HaveKey(KeptAnnotation))

@@ -26,7 +26,7 @@ import (
 )
 
 // ErrHostChanged is returned for a host that has changed since it was chosen, usually because another machine has claimed it.
-var ErrHostChanged = errors.New("host is not as it was when it was chosen")
+var ErrHostChanged = errors.New("host has changed since it was chosen")
 
 // Hosts writes BareMetalHosts.
 type Hosts struct {

@@ -78,7 +78,7 @@ func TestRefusedHostIsNotRetriedForAWhile(t *testing.T) {
 
 	s.clock.Step(2 * time.Minute)
 	chosen, _, _ = s.Reserve(wants("first", ""))
-	s.Expect(chosen.Name).To(Equal("1"), "nothing tells when a policy changes")
+	s.Expect(chosen.Name).To(Equal("1"), "a changed policy triggers no event")
 }
 
 func TestChangedHostIsRetriedAfterRefusal(t *testing.T) {

@@ -65,7 +65,7 @@ const (
 	NotSelected    Unavailability = "not matching spec.hostSelector"
 	KeptForReuse   Unavailability = "kept for reuse by other machines"
 	Refused        Unavailability = "refused by the API server"
-	Promised       Unavailability = "about to be taken by another machine"
+	Promised       Unavailability = "reserved for another machine"
 )
 
 // Broken reports whether a host that is unavailable for this reason cannot run machines until it is repaired.

@@ -66,7 +66,7 @@ func TestInventoryReservesHostForOneMachine(t *testing.T) {
 	d.Expect(d.reserve(wants("first", "a"))).To(Equal("1"), "it is the same when asked again")
 	_, why, ok := d.Reserve(wants("third", "a"))
 	d.Expect(ok).To(BeFalse())
-	d.Expect(why.String()).To(Equal("failure domain a: 2 hosts, 2 about to be taken by another machine"))
+	d.Expect(why.String()).To(Equal("failure domain a: 2 hosts, 2 reserved for another machine"))
 }
 
 func TestInventoryTracksConsumer(t *testing.T) {
@@ -213,7 +213,7 @@ func TestEventsOfKeptHostAreCheap(t *testing.T) {
 // history is an inventory with the view of its callers: hosts as last put, reservations as last returned.
 type history struct {
 	inventory *hosts.Inventory
-	enqueued     []types.NamespacedName
+	enqueued  []types.NamespacedName
 	known     map[string]hosts.Host
 	reserved  map[types.NamespacedName]string
 	waiting   map[types.NamespacedName]hosts.Requirements

@@ -16,7 +16,7 @@ func TestPowerOffRequested(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	host := bmh(annotated("reboot.metal3.io/metal3-remediation-1"), annotated("reboot.metal3.io/metal3-remediation-2"),
-		annotated("reboot.metal3.io/somebody"), annotated(bmov1alpha1.RebootAnnotationPrefix))
+		annotated("reboot.metal3.io/other"), annotated(bmov1alpha1.RebootAnnotationPrefix))
 	g.Expect(hosts.PowerOffRequesters(host)).To(ConsistOf("1", "2"))
 	g.Expect(hosts.PowerOffRequested(host, "1")).To(BeTrue())
 	g.Expect(hosts.PowerOffRequested(host, "3")).To(BeFalse())

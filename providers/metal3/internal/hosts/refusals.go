@@ -18,7 +18,7 @@ import (
 
 // ErrRefused is returned if the API server rejects the claim of a host: the host is no longer valid, or a policy denies it. The
 // host is set aside for the machine.
-var ErrRefused = errors.New("the API server refuses the claim")
+var ErrRefused = errors.New("API server rejected the claim")
 
 // Refusal is a claim that the API server has rejected.
 type Refusal struct {

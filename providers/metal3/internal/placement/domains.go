@@ -97,7 +97,7 @@ func Unlabelled(cluster *infrav1.Metal3Cluster, all []hosts.Host) string {
 	for _, domain := range cluster.Spec.FailureDomains {
 		names = append(names, domain.Name)
 	}
-	return fmt.Sprintf("no BareMetalHost of namespace %s (it has %d) is in a failure domain of the cluster, which is not provisioned before: "+
+	return fmt.Sprintf("no BareMetalHost of namespace %s (it has %d) is in a failure domain of the cluster, which cannot be provisioned until one is: "+
 		"give each host the label %s with the name of its failure domain (%s), or remove spec.failureDomains",
 		cluster.Namespace, len(all), infrav1.FailureDomainLabel, strings.Join(names[:min(10, len(names))], ", "))
 }
@@ -123,6 +123,6 @@ func Undeclared(clusters []infrav1.Metal3Cluster, all []hosts.Host) string {
 	for _, domain := range slices.Sorted(maps.Keys(unknown)) {
 		found = append(found, fmt.Sprintf("%s (%d)", domain, unknown[domain]))
 	}
-	return fmt.Sprintf("BareMetalHosts have in their label %s what is no failure domain of any Metal3Cluster of the namespace: %s",
+	return fmt.Sprintf("label %s of BareMetalHosts has values that are not a failure domain of any Metal3Cluster of the namespace: %s",
 		infrav1.FailureDomainLabel, strings.Join(found[:min(10, len(found))], ", "))
 }

@@ -50,7 +50,7 @@ func TestRefused(t *testing.T) {
 		"node-role.kubernetes.io/worker": "", "node-role.kubernetes.io/a": "", "example.com/rack": "a", "k8s.io/b": "", "plain": "",
 	}
 	g.Expect(placement.RefusedLabels("example.com,node-role.kubernetes.io", host)).To(Equal([]string{"node-role.kubernetes.io/a", "node-role.kubernetes.io/worker"}))
-	g.Expect(placement.RefusedLabels("example.com", host)).To(BeEmpty(), "nobody asks for more")
+	g.Expect(placement.RefusedLabels("example.com", host)).To(BeEmpty(), "the annotation selects no others")
 	g.Expect(placement.RefusedLabels("", host)).To(BeEmpty())
 	g.Expect(placement.RefusedLabels("kubernetes.io", host)).To(BeEmpty(), "the host has none")
 }

@@ -28,7 +28,7 @@ func Unlisted(cluster *infrav1.Metal3Cluster, domain string) string {
 		return ""
 	}
 	return fmt.Sprintf("failure domain %s, named by Machine.spec.failureDomain, is not in spec.failureDomains of Metal3Cluster %s: "+
-		"the machine is kept to the BareMetalHosts with the label %s=%s, and nothing watches over their health; add the failure domain",
+		"the machine uses only BareMetalHosts with the label %s=%s, whose health is not monitored; add the failure domain",
 		domain, cluster.Name, infrav1.FailureDomainLabel, domain)
 }
 
@@ -52,7 +52,7 @@ func Waiting(cluster *infrav1.Metal3Cluster, why hosts.Reasons) distribution.Ref
 	switch {
 	case len(why.Returning) > 0:
 		return distribution.Refusal{Reason: infrav1.NoCapacityReason, Message: fmt.Sprintf(
-			"waiting for BareMetalHost %s, kept for reuse, to be available again; remove its label %s to take another",
+			"waiting for BareMetalHost %s, kept for reuse, to be available again; remove its label %s to use another",
 			why.Returning[0], infrav1.NodeReuseLabel)}
 	case why.Total == 0 && why.Domain != "" && !lists(cluster, why.Domain):
 		return distribution.Refusal{Reason: infrav1.FailureDomainNotFoundReason, Message: fmt.Sprintf(

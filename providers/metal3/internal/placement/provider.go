@@ -35,7 +35,7 @@ func (Metal3) NewMachine() client.Object { return &infrav1.Metal3Machine{} }
 func (m Metal3) Domains(ctx context.Context, cluster provider.Cluster) ([]distribution.Observation, error) {
 	metal3, ok := cluster.(*infrav1.Metal3Cluster)
 	if !ok {
-		return nil, fmt.Errorf("looking at failure domains: %T is no Metal3Cluster", cluster)
+		return nil, fmt.Errorf("observing failure domains: %T is not a Metal3Cluster", cluster)
 	}
 	seen, _, err := m.Observe(ctx, metal3)
 	return seen, err
@@ -71,7 +71,7 @@ func (m Metal3) Capabilities() provider.Capabilities {
 func (m Metal3) Unsuited(ctx context.Context, machine client.Object, domain string) (string, error) {
 	metal3, ok := machine.(*infrav1.Metal3Machine)
 	if !ok {
-		return "", fmt.Errorf("looking for a host: %T is no Metal3Machine", machine)
+		return "", fmt.Errorf("choosing a host: %T is not a Metal3Machine", machine)
 	}
 	selector, err := hosts.Selector(metal3.Spec.HostSelector)
 	if err != nil {
@@ -105,7 +105,7 @@ func (Metal3) Requirements(machine client.Object) string {
 func (m Metal3) Capacity(ctx context.Context, machine client.Object) (map[string]int, error) {
 	metal3, ok := machine.(*infrav1.Metal3Machine)
 	if !ok {
-		return nil, fmt.Errorf("counting hosts: %T is no Metal3Machine", machine)
+		return nil, fmt.Errorf("counting hosts: %T is not a Metal3Machine", machine)
 	}
 	selector, err := hosts.Selector(metal3.Spec.HostSelector)
 	if err != nil {

@@ -87,5 +87,5 @@ func TestCapacity(t *testing.T) {
 	machine.Spec.HostSelector.MatchLabels = map[string]string{"size": "huge"}
 	g.Expect(metal3.Capacity(t.Context(), machine)).To(BeEmpty())
 	machine.Spec.HostSelector.MatchLabels = map[string]string{"size": "not a label"}
-	g.Expect(metal3.Requirements(machine)).To(BeEmpty(), "the machine's own condition says what is wrong")
+	g.Expect(metal3.Requirements(machine)).To(BeEmpty(), "the machine's own condition reports the error")
 }

@@ -52,7 +52,7 @@ func TestErrorsOfMetaData(t *testing.T) {
 		},
 		"a pool that gave nothing": {
 			`metaData: {prefixesFromPool: [{key: a, name: other}]}`,
-			"spec.metaData.prefixesFromPool[0]: there is no address from IPPool other",
+			"spec.metaData.prefixesFromPool[0]: no address was allocated from IPPool other",
 		},
 	}.check(t)
 }
@@ -66,11 +66,11 @@ func TestErrorsOfLinks(t *testing.T) {
 		},
 		"a MAC address that is none": {
 			`networkData: {links: {bonds: [{id: a, bondMode: balance-rr, macAddress: {string: "00:11"}}]}}`,
-			`spec.networkData.links.bonds[0].macAddress.string: "00:11" is no MAC address`,
+			`spec.networkData.links.bonds[0].macAddress.string: "00:11" is not a MAC address`,
 		},
 		"an annotation with no MAC address": {
 			`networkData: {links: {bridges: [{id: a, macAddress: {fromAnnotation: {object: baremetalhost, annotation: example.com/no-mac}}}]}}`,
-			`spec.networkData.links.bridges[0].macAddress.fromAnnotation: "eno1" is no MAC address`,
+			`spec.networkData.links.bridges[0].macAddress.fromAnnotation: "eno1" is not a MAC address`,
 		},
 		"an annotation that is missing": {
 			`networkData: {links: {vlans: [{id: a, vlanID: 1, vlanLink: b, macAddress: {fromAnnotation: {object: machine, annotation: mac}}}]}}`,
@@ -100,23 +100,23 @@ func TestErrorsOfNetworks(t *testing.T) {
 		},
 		"an address of the other family": {
 			`networkData: {networks: {ipv4: [{id: a, link: b, ipAddressFromIPPool: rack-6}]}}`,
-			`spec.networkData.networks.ipv4[0]: "2001:db8::5" is no IPv4 address`,
+			`spec.networkData.networks.ipv4[0]: "2001:db8::5" is not an IPv4 address`,
 		},
 		"a prefix that is too long": {
 			`networkData: {networks: {ipv4DHCP: [{id: a, link: b, routes: [{network: 10.0.0.0, prefix: 33, gateway: {}}]}]}}`,
-			"spec.networkData.networks.ipv4DHCP[0].routes[0].prefix: the prefix of an IPv4 network is 0 to 32 bits long, not 33",
+			"spec.networkData.networks.ipv4DHCP[0].routes[0].prefix: the prefix of an IPv4 network must be 0 to 32 bits long, not 33",
 		},
 		"a gateway's pool": {
 			`networkData: {networks: {ipv6SLAAC: [{id: a, link: b, routes: [{network: "::", gateway: {fromIPPool: other}}]}]}}`,
-			"spec.networkData.networks.ipv6SLAAC[0].routes[0].gateway: there is no address from IPPool other",
+			"spec.networkData.networks.ipv6SLAAC[0].routes[0].gateway: no address was allocated from IPPool other",
 		},
 		"a route's servers of DNS": {
 			`networkData: {networks: {ipv6DHCP: [{id: a, link: b, routes: [{network: "::", gateway: {}, services: {dnsFromIPPool: other}}]}]}}`,
-			"spec.networkData.networks.ipv6DHCP[0].routes[0].services.dnsFromIPPool: there is no address from IPPool other",
+			"spec.networkData.networks.ipv6DHCP[0].routes[0].services.dnsFromIPPool: no address was allocated from IPPool other",
 		},
 		"the host's servers of DNS": {
 			`networkData: {services: {dnsFromIPPool: other}}`,
-			"spec.networkData.services.dnsFromIPPool: there is no address from IPPool other",
+			"spec.networkData.services.dnsFromIPPool: no address was allocated from IPPool other",
 		},
 	}.check(t)
 }
@@ -132,5 +132,5 @@ func TestErrorsOfHostWithoutInspection(t *testing.T) {
 
 	spec = template(t, []byte(`metaData: {fromHostInterfaces: [{key: a, interface: eno1}]}`))
 	_, err = render.MetaData(spec.MetaData, in)
-	g.Expect(err).To(MatchError(HaveSuffix("BareMetalHost h-2 has no interface eno1: its inspection has found none")))
+	g.Expect(err).To(MatchError(HaveSuffix("BareMetalHost h-2 has no interface eno1: inspection has found none")))
 }

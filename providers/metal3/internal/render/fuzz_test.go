@@ -62,7 +62,7 @@ func metaData(t *testing.T, spec *infrav1.MetaData, in *render.Input, known bool
 	t.Helper()
 	data, err := render.MetaData(spec, in)
 	if err != nil {
-		if strings.Contains(err.Error(), "there is no address from") && known {
+		if strings.Contains(err.Error(), "no address was allocated from") && known {
 			t.Fatal(err)
 		}
 		return
@@ -80,7 +80,7 @@ func networkData(t *testing.T, spec *infrav1.NetworkData, in *render.Input, know
 	t.Helper()
 	data, err := render.NetworkData(spec, in)
 	if err != nil {
-		if strings.Contains(err.Error(), "there is no address from") && known {
+		if strings.Contains(err.Error(), "no address was allocated from") && known {
 			t.Fatal(err)
 		}
 		return

@@ -130,7 +130,7 @@ func setMAC(link entry, key string, spec *infrav1.NetworkLinkEthernetMac, parent
 		return at(path, err)
 	}
 	if !macAddress.MatchString(mac) {
-		return at(path, fmt.Errorf("%q is no MAC address", mac))
+		return at(path, fmt.Errorf("%q is not a MAC address", mac))
 	}
 	link[key] = mac
 	return nil

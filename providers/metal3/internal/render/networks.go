@@ -33,7 +33,7 @@ func (f family) String() string {
 func (f family) netmask(prefix int32) (string, error) {
 	mask := net.CIDRMask(int(prefix), int(f))
 	if mask == nil {
-		return "", fmt.Errorf("the prefix of an %s network is 0 to %d bits long, not %d", f, int(f), prefix)
+		return "", fmt.Errorf("the prefix of an %s network must be 0 to %d bits long, not %d", f, int(f), prefix)
 	}
 	return net.IP(mask).String(), nil
 }
@@ -42,7 +42,7 @@ func (f family) netmask(prefix int32) (string, error) {
 func (f family) check(address string) error {
 	parsed, err := netip.ParseAddr(address)
 	if err != nil || parsed.BitLen() != int(f) {
-		return fmt.Errorf("%q is no %s address", address, f)
+		return fmt.Errorf("%q is not an %s address", address, f)
 	}
 	return nil
 }

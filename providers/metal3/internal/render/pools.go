@@ -78,7 +78,7 @@ func (s source) address(in *Input) (Address, error) {
 	}
 	address, ok := in.Addresses[pool.Name]
 	if !ok {
-		return Address{}, at(s.path, fmt.Errorf("there is no address from %s", pool))
+		return Address{}, at(s.path, fmt.Errorf("no address was allocated from %s", pool))
 	}
 	return address, nil
 }

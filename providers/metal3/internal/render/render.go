@@ -93,7 +93,7 @@ func (in *Input) interfaceMAC(name string) (string, error) {
 		names = append(names, nic.Name)
 	}
 	if len(names) == 0 {
-		return "", fmt.Errorf("BareMetalHost %s has no interface %s: its inspection has found none", in.Host.Name, name)
+		return "", fmt.Errorf("BareMetalHost %s has no interface %s: inspection has found none", in.Host.Name, name)
 	}
 	return "", fmt.Errorf("BareMetalHost %s has no interface %s; it has %s", in.Host.Name, name, strings.Join(names, ", "))
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "overwrite the golden files")
 
 const templateSuffix = ".template.yaml"
 

@@ -45,7 +45,7 @@ func TestPublishedDomains(t *testing.T) {
 			HaveKeyWithValue("state", "Active")))
 	}).Should(Succeed())
 	f.Expect(domain(infra, "rack-1").ControlPlane).To(HaveValue(BeTrue()))
-	f.Expect(domain(infra, "rack-2").ControlPlane).To(HaveValue(BeFalse()), "nobody said that it takes control planes")
+	f.Expect(domain(infra, "rack-2").ControlPlane).To(HaveValue(BeFalse()), "it was not declared for control planes")
 	f.Expect(infra.Status.Distribution.FailureDomains[0].Capacity).To(HaveValue(BeEquivalentTo(2)))
 	f.waitForCondition(infra, clusterv1.ReadyCondition, clusterv1.ReadyReason)
 }
@@ -82,7 +82,7 @@ func TestUndeclaredDomainLabelIsReported(t *testing.T) {
 	infra := f.cluster("one", "rack-1")
 	f.Eventually(func(g Gomega) {
 		f.get(infra)
-		g.Expect(testworld.Describe(infra)).To(ContainSubstring("no failure domain of any Metal3Cluster of the namespace: rack-2 (2)"))
+		g.Expect(testworld.Describe(infra)).To(ContainSubstring("not a failure domain of any Metal3Cluster of the namespace: rack-2 (2)"))
 	}).Should(Succeed())
 	f.cluster("two", "rack-2")
 	update(f, infra, func(infra *infrav1.Metal3Cluster) { infra.Labels["again"] = "" })

@@ -69,7 +69,7 @@ func TestNodeHasLabelsOfHost(t *testing.T) {
 	p.prefixes("example.com,example.org")
 	p.Eventually(p.labels).Should(HaveKeyWithValue("example.org/rack", "b"))
 	p.prefixes("example.com")
-	p.Eventually(p.labels).ShouldNot(HaveKey("example.org/rack"), "nobody looks after it any more")
+	p.Eventually(p.labels).ShouldNot(HaveKey("example.org/rack"), "its prefix is no longer synchronized")
 
 	version := p.node().ResourceVersion
 	p.label("plain", "x")
@@ -96,7 +96,7 @@ func TestReservedPrefixIsRefused(t *testing.T) {
 	}).Should(Succeed())
 	p.prefixes("example.com")
 	p.Eventually(func() []metav1.Condition { return p.get(infra).(*infrav1.Metal3Cluster).Status.Conditions }).
-		ShouldNot(ContainElement(HaveField("Type", infrav1.Metal3ClusterLabelPrefixesRefusedCondition)), "nobody asks for it any more")
+		ShouldNot(ContainElement(HaveField("Type", infrav1.Metal3ClusterLabelPrefixesRefusedCondition)), "its prefix is no longer listed")
 }
 
 func TestRefusedLabelIsReported(t *testing.T) {
@@ -118,7 +118,7 @@ func TestRefusedLabelIsReported(t *testing.T) {
 	p.label(role, "x")
 	p.Eventually(shown).Should(BeTrue())
 	p.prefixes("example.com")
-	p.Eventually(shown).Should(BeFalse(), "nobody asks for it any more")
+	p.Eventually(shown).Should(BeFalse(), "its prefix is no longer listed")
 }
 
 func TestNodeZone(t *testing.T) {
@@ -137,7 +137,7 @@ func TestNodeZone(t *testing.T) {
 	update(p.fixture, p.node(), func(node *corev1.Node) { node.Labels[zoneLabel] = "cloud" })
 	p.label(infrav1.FailureDomainLabel, "rack-1")
 	p.Eventually(p.labels).Should(HaveKeyWithValue(regionLabel, "north"))
-	p.Expect(p.labels()).To(HaveKeyWithValue(zoneLabel, "cloud"), "it is somebody else's now")
+	p.Expect(p.labels()).To(HaveKeyWithValue(zoneLabel, "cloud"), "it belongs to another controller now")
 }
 
 func TestForeignZoneIsKept(t *testing.T) {

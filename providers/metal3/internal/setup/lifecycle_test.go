@@ -288,7 +288,7 @@ func TestNodeReuse(t *testing.T) {
 	f.Expect(f.host("rack-1-host-002").Labels).To(HaveKeyWithValue(infrav1.NodeReuseLabel, "cp-kcp"))
 	f.Expect(f.host("rack-1-host-002").Spec.ConsumerRef).To(HaveValue(Equal(corev1.ObjectReference{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Namespace: f.name, Name: "one",
-	})), "nobody else takes it")
+	})), "no other machine claims it")
 	elsewhere := f.machine("one", "elsewhere", "rack-2", ours)
 	f.Expect(f.waitForProvisioned(elsewhere).Name).To(Equal("rack-2-host-001"), "the domain goes before reuse")
 	worker := f.machine("one", "worker", "rack-1")
@@ -330,7 +330,7 @@ func TestPauseForMove(t *testing.T) {
 		Not(ContainSubstring("nics"))), "the whole status but the hardware")
 	secret := &corev1.Secret{ObjectMeta: f.meta(host.Spec.BMC.CredentialsName)}
 	f.Expect(f.get(secret).GetLabels()).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "one"))
-	f.Expect(f.host("rack-1-host-002").Annotations).NotTo(HaveKey(bmov1alpha1.PausedAnnotation), "free hosts are nobody's")
+	f.Expect(f.host("rack-1-host-002").Annotations).NotTo(HaveKey(bmov1alpha1.PausedAnnotation), "free hosts are not paused")
 
 	update(f, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = nil })
 	f.waitForCondition(machine, clusterv1.PausedCondition, clusterv1.NotPausedReason)
@@ -354,7 +354,7 @@ func TestHostPausedByUserCanBeMoved(t *testing.T) {
 	update(f, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
 	// The first reconcile after the Cluster is paused may precede the update of the host in the cache.
 	f.Eventually(func() string { return f.waitForCondition(machine, clusterv1.PausedCondition, clusterv1.PausedReason) }).
-		Should(ContainSubstring(rack1 + " was paused by somebody else"))
+		Should(ContainSubstring(rack1 + " was paused by another actor"))
 	host := f.host(rack1)
 	f.Expect(host.Annotations).NotTo(HaveKey(blockMove), "nothing holds up the move")
 	f.Expect(host.Annotations[bmov1alpha1.StatusAnnotation]).To(ContainSubstring(`"state":"provisioned"`))

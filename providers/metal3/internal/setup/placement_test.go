@@ -137,7 +137,7 @@ func TestWaitIsReportedOnce(t *testing.T) {
 	f.Consistently(func() string {
 		f.get(waiting)
 		return waiting.ResourceVersion
-	}).WithTimeout(time.Second).Should(Equal(version), "whose turn it is with the other hosts is nothing new to it")
+	}).WithTimeout(time.Second).Should(Equal(version), "claims of other hosts do not change its message")
 	for i := range 3 {
 		update(f, f.host(fmt.Sprintf("rack-1-host-%03d", i+1)), func(host *bmov1alpha1.BareMetalHost) {
 			metav1.SetMetaDataAnnotation(&host.ObjectMeta, infrav1.UnhealthyAnnotation, "")

@@ -30,7 +30,7 @@ func TestMachineReportsPowerFailure(t *testing.T) {
 	f.waitForProvisioned(machine)
 	f.losePower("rack-1")
 	f.Expect(f.waitForCondition(machine, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostErrorReason)).To(And(
-		ContainSubstring("BareMetalHost "+rack1+", provisioned: "), ContainSubstring("cannot reach the power"), ContainSubstring("restore the power")))
+		ContainSubstring("BareMetalHost "+rack1+", provisioned: "), ContainSubstring("cannot control the power"), ContainSubstring("restore the power")))
 	f.Expect(f.sim.RestoreDomain(t.Context(), "rack-1")).To(Succeed())
 	f.waitForCondition(machine, clusterv1.ReadyCondition, clusterv1.ReadyReason)
 }

@@ -23,7 +23,7 @@ func TestRemovedHostAnnotation(t *testing.T) {
 	keep := f.user().Strip(example, "metal3.io/")
 	machine := f.machine("one", "cp-0", "rack-1")
 	f.Expect(f.waitForReason(machine, infrav1.Metal3MachineAnnotationsRemovedReason)).To(And(
-		HavePrefix("no host is taken: "), ContainSubstring("annotation "+infrav1.HostAnnotation+" of Metal3Machine cp-0")))
+		HavePrefix("no host is claimed: "), ContainSubstring("annotation "+infrav1.HostAnnotation+" of Metal3Machine cp-0")))
 	f.Expect(f.host(rack1).Spec.ConsumerRef).To(BeNil())
 
 	keep()

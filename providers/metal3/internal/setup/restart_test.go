@@ -100,11 +100,11 @@ func TestAdoptedHost(t *testing.T) {
 	machine := f.machine("one", "cp-0", "rack-1")
 	f.waitForProvisioned(machine)
 	f.stop()
-	somebody := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Inventory", Name: "racks", UID: "1", Controller: ptr.To(true)}
-	secret := f.upstreamOwns(machine, somebody)
+	foreign := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Inventory", Name: "racks", UID: "1", Controller: ptr.To(true)}
+	secret := f.upstreamOwns(machine, foreign)
 	update(f, f.host(rack1), func(host *bmov1alpha1.BareMetalHost) { delete(host.Annotations, clusterctlv1.BlockMoveAnnotation) })
 	f.start()
-	f.Eventually(func() []metav1.OwnerReference { return f.host(rack1).OwnerReferences }).Should(ConsistOf(somebody))
+	f.Eventually(func() []metav1.OwnerReference { return f.host(rack1).OwnerReferences }).Should(ConsistOf(foreign))
 	f.Expect(f.host(rack1).Annotations).To(HaveKey(clusterctlv1.BlockMoveAnnotation), "the first clusterctl move waits until the host is paused")
 	f.Expect(f.get(secret).GetLabels()).NotTo(HaveKey(clusterv1.ClusterNameLabel), "the Secret of a BMC is the cluster's only while it is moved")
 }

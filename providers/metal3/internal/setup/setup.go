@@ -77,10 +77,10 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}
 	c, source := mgr.GetClient(), hosts.NewSource(mgr.GetCache())
 	ours := &hosts.Hosts{Client: c, Live: mgr.GetAPIReader(), Inventory: source.Inventory, FastTrack: o.FastTrack, Clock: clock.RealClock{}}
-	tells := manager.Recorder(mgr, "metal3cluster")
+	recorder := manager.Recorder(mgr, "metal3cluster")
 	if err := (&metal3cluster.Reconciler{
-		Client: c, Hosts: ours, Recorder: tells, Provider: placement.Metal3{Client: c},
-		Domains: &publish.Publisher{Client: c, Recorder: tells, Clock: clock.RealClock{}, Metrics: domainMetrics},
+		Client: c, Hosts: ours, Recorder: recorder, Provider: placement.Metal3{Client: c},
+		Domains: &publish.Publisher{Client: c, Recorder: recorder, Clock: clock.RealClock{}, Metrics: domainMetrics},
 	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {
 		return fmt.Errorf("adding Metal3Cluster controller: %w", err)
 	}

@@ -113,7 +113,7 @@ func TestUnassignedWorkerHasNoHost(t *testing.T) {
 	machine := f.workers(1, 1)[0]
 	f.waitForReason(machine, faultlinev1.ReasonFailureDomainNotAssigned)
 	f.Expect(conditions.GetLastTransitionTime(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition).Sub(machine.CreationTimestamp.Time)).
-		To(BeNumerically(">=", 4*time.Second), "that it waits is said when it has not been assigned one for a while")
+		To(BeNumerically(">=", 4*time.Second), "the wait is reported only after the grace period")
 	f.waitForCondition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonWorkersWaiting)
 	f.Eventually(func() error {
 		return testutil.GatherAndCompare(f.metrics, strings.NewReader(`

@@ -72,19 +72,19 @@ func testDomainInUse(t *testing.T, api *rulestest.APIServer) {
 	other := newMachine("other", "other", "rack-3", "rack-3")
 
 	cluster.Spec.FailureDomains = cluster.Spec.FailureDomains[:2]
-	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "nobody of the cluster is in rack-3")
+	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "no machine of the cluster is in rack-3")
 	removed := cluster.DeepCopy()
 	removed.Spec.FailureDomains = nil
 	err := api.Update(ctx, removed)
 	rulestest.Refused(g, err, "spec.failureDomains: Forbidden", "spec.failureDomains: Forbidden")
-	g.Expect(err).To(MatchError(And(ContainSubstring("rack-1 cannot be removed: Metal3Machine elsewhere is in it"),
-		ContainSubstring("rack-2 cannot be removed"), ContainSubstring("Cordoned"))))
+	g.Expect(err).To(MatchError(And(ContainSubstring("may not remove rack-1: Metal3Machine elsewhere is in it"),
+		ContainSubstring("may not remove rack-2"), ContainSubstring("Cordoned"))))
 	cluster.Spec.FailureDomains[1].ControlPlane = ptr.To(true)
 	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "what stays may change")
 
 	g.Expect(api.Delete(ctx, elsewhere)).To(Succeed())
 	cluster.Spec.FailureDomains = nil
-	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "nobody is left")
+	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "no machine is left")
 	g.Expect(api.Delete(ctx, other)).To(Succeed())
 }
 
@@ -158,7 +158,7 @@ func testDataTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
 
 	g.Expect(api.Create(ctx, template)).To(Succeed())
 	template.Spec.ClusterName = "other"
-	g.Expect(api.Update(ctx, template)).To(Succeed(), "nobody reads it")
+	g.Expect(api.Update(ctx, template)).To(Succeed(), "no machine uses it")
 	template.Spec.MetaData.Strings[0].Value = "other"
 	template.Spec.NetworkData.Services.DNSFromIPPool = nil
 	rulestest.Refused(g, api.Update(ctx, template), "spec.metaData.strings: Forbidden", "spec.networkData.services.dnsFromIPPool: Forbidden")

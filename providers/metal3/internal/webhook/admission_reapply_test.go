@@ -69,7 +69,7 @@ func testUpstreamManifests(t *testing.T, api *rulestest.APIServer) {
 	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
 	if len(files) == 0 {
-		t.Run("left out, as ../shared/upstream is not beside the project", func(t *testing.T) { t.Skip() })
+		t.Run("skipped because ../shared/upstream does not exist", func(t *testing.T) { t.Skip() })
 		return
 	}
 	for _, file := range files {

@@ -33,7 +33,7 @@ func testOlderVersion(t *testing.T, api *rulestest.APIServer) {
 	t.Run("status is patched in v1beta1", func(t *testing.T) { testOlderStatus(t, api) })
 	t.Run("one applier goes from v1beta1 to v1beta2", func(t *testing.T) { testServerSideApply(t, api) })
 	t.Run("a rule of v1beta2 holds for v1beta1", func(t *testing.T) { testRulesHold(t, api) })
-	t.Run("an annotation that somebody edited keeps nobody from deleting", func(t *testing.T) { testEditedAnnotation(t, api) })
+	t.Run("an edited annotation does not block deletion", func(t *testing.T) { testEditedAnnotation(t, api) })
 	t.Run("CRDs of today are installed over those that store v1beta1", func(t *testing.T) { testStoredVersions(t, api) })
 }
 
@@ -112,7 +112,7 @@ func testOlderStatus(t *testing.T, api *rulestest.APIServer) {
 	machine.Status.LastUpdated = ptr.To(metav1.Unix(1, 0))
 	g.Expect(api.Status().Update(ctx, machine)).To(Succeed())
 	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(machine), older)).To(Succeed())
-	g.Expect(older.Status.Phase).To(Equal("provisioned"), "what only v1beta1 says stays when v1beta2 is written")
+	g.Expect(older.Status.Phase).To(Equal("provisioned"), "fields that only v1beta1 has are kept when v1beta2 is written")
 	g.Expect(older.Status.LastUpdated).To(HaveValue(HaveField("Time", BeTemporally("==", time.Unix(1, 0)))))
 	g.Expect(api.Delete(ctx, machine)).To(Succeed())
 }

@@ -46,7 +46,7 @@ func TestValidateClusterObject(t *testing.T) {
 	cluster.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{}
 	g.Expect(rulestest.Summary(validateClusterObject(cluster))).To(ConsistOf("spec.controlPlaneEndpoint.host: Required value"))
 	cluster.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "somebody"}
-	g.Expect(validateClusterObject(cluster)).To(BeEmpty(), "somebody else finds out")
+	g.Expect(validateClusterObject(cluster)).To(BeEmpty(), "another controller sets it")
 }
 
 func TestWarnCluster(t *testing.T) {

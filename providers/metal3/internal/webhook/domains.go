@@ -15,7 +15,7 @@ func validateDomainName(name string, path *field.Path) field.ErrorList {
 	if name == "" || len(validation.IsValidLabelValue(name)) == 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, name, "hosts carry the name in their label "+infrav1.FailureDomainLabel+
-		", so it must be a label value: at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last; "+
+	return field.ErrorList{field.Invalid(path, name, "must be a label value, because hosts have the name in their label "+infrav1.FailureDomainLabel+
+		": at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last; "+
 		"rename the domain")}
 }

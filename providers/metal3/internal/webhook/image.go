@@ -20,7 +20,7 @@ func validateDeploy(spec infrav1.Metal3MachineSpec, path *field.Path) field.Erro
 	}
 	if !spec.Image.IsDefined() {
 		return field.ErrorList{field.Required(path.Child("image"),
-			"name the image that hosts boot, or a procedure in customDeploy.method")}
+			"must name the image that hosts boot, unless customDeploy.method is set")}
 	}
 	return validateImage(spec.Image, path.Child("image"))
 }
@@ -30,7 +30,7 @@ func validateImage(image infrav1.Image, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch {
 	case image.URL == "":
-		errs = append(errs, field.Required(path.Child("url"), "tell where the image is"))
+		errs = append(errs, field.Required(path.Child("url"), "must be the URL of the image"))
 	case !isURL(image.URL):
 		errs = append(errs, field.Invalid(path.Child("url"), image.URL,
 			"must be a URL, such as https://images.example.com/node.qcow2 or oci://registry.example.com/node:v1"))
@@ -46,9 +46,9 @@ func validateChecksum(image infrav1.Image, path *field.Path) field.ErrorList {
 	switch {
 	case image.Checksum == "" && !hasScheme(image.URL, infrav1.OCIScheme):
 		return field.ErrorList{field.Required(path,
-			"give the checksum of the image, or the URL of a file with it; only live ISOs and images in an OCI registry need none")}
+			"must be the checksum of the image, or the URL of a file with it; only live ISOs and images in an OCI registry need none")}
 	case isHTTP(image.Checksum) && !isURL(image.Checksum):
-		return field.ErrorList{field.Invalid(path, image.Checksum, "must be a checksum or a URL; correct the URL")}
+		return field.ErrorList{field.Invalid(path, image.Checksum, "must be a checksum or a valid URL")}
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func TestChanged(t *testing.T) {
 	}{
 		"nothing":              {func(*spec) {}, nil},
 		"a field":              {func(s *spec) { s.HostSelectionOrder = infrav1.HostSelectionRandom }, []string{"spec.hostSelectionOrder: Forbidden"}},
-		"a field that is gone": {func(s *spec) { s.Image.Checksum = "" }, []string{"spec.image.checksum: Forbidden"}},
+		"a removed field":      {func(s *spec) { s.Image.Checksum = "" }, []string{"spec.image.checksum: Forbidden"}},
 		"a struct that is new": {func(s *spec) { s.MetaData = &corev1.SecretReference{Name: "a"} }, []string{"spec.metaData.name: Forbidden"}},
 		"an entry of a map":    {func(s *spec) { s.HostSelector.MatchLabels["a"] = "b" }, []string{"spec.hostSelector.matchLabels.a: Forbidden"}},
 		"an item of a list": {func(s *spec) { s.HostSelector.MatchExpressions[0].Key = "b" },

@@ -80,9 +80,9 @@ func validateLinkID(id string, links []string, path *field.Path) field.ErrorList
 	if slices.Contains(links, id) {
 		return nil
 	}
-	detail := "there are no links; add one to networkData.links"
+	detail := "must be the ID of a link: add one to networkData.links"
 	if len(links) > 0 {
-		detail = "must be the id of a link, which are " + strings.Join(links, ", ")
+		detail = "must be the ID of a link, one of: " + strings.Join(links, ", ")
 	}
 	return field.ErrorList{field.Invalid(path, id, detail)}
 }
@@ -108,7 +108,7 @@ func validateMAC(mac *infrav1.NetworkLinkEthernetMac, path *field.Path) field.Er
 	}
 	if given != 1 {
 		return field.ErrorList{field.Invalid(path, given,
-			"give exactly one of string, fromHostInterface and fromAnnotation")}
+			"must set exactly one of string, fromHostInterface and fromAnnotation")}
 	}
 	var errs field.ErrorList
 	if mac.String != nil {
@@ -128,7 +128,7 @@ func validateParameters(parameters []infrav1.NetworkDataLinkParameter, path *fie
 	for i, parameter := range parameters {
 		if slices.Contains(reserved, parameter.Name) {
 			errs = append(errs, field.Forbidden(path.Index(i).Child("name"),
-				fmt.Sprintf("%s is decided by a field of its own: remove the parameter", parameter.Name)))
+				fmt.Sprintf("may not set %s, which has its own field: remove the parameter", parameter.Name)))
 		}
 	}
 	return errs

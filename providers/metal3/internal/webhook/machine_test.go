@@ -132,7 +132,7 @@ func TestMachineTemplateInTopologyDryRuns(t *testing.T) {
 		allowed     bool
 	}{
 		"dry run of the topology controller": {true, topology, true},
-		"dry run of somebody else":           {true, nil, false},
+		"dry run of another client":          {true, nil, false},
 		"annotation without a dry run":       {false, topology, false},
 		"neither":                            {false, nil, false},
 	} {

@@ -30,9 +30,9 @@ func validateMetaData(data infrav1.MetaData, path *field.Path) field.ErrorList {
 func validateHostInterface(item infrav1.MetaDataHostInterface, path *field.Path) field.ErrorList {
 	switch {
 	case !item.FromBootMAC && item.Interface == "":
-		return field.ErrorList{field.Required(path, "name the interface whose MAC address is wanted, or set fromBootMAC")}
+		return field.ErrorList{field.Required(path, "must name the interface of the MAC address, unless fromBootMAC is set")}
 	case item.FromBootMAC && item.Interface != "":
-		return field.ErrorList{field.Forbidden(path, "fromBootMAC takes the MAC address that the host boots from: remove one of the two")}
+		return field.ErrorList{field.Forbidden(path, "may not be set together with fromBootMAC: remove one of them")}
 	}
 	return nil
 }
@@ -43,6 +43,6 @@ func validateKey(key string, path *field.Path) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, key,
-		"no object can have it: a key is at most 63 letters, digits, '-', '_' and '.', after a domain and '/' if it has one, "+
+		"must be a label or annotation key: at most 63 letters, digits, '-', '_' and '.', after a domain and '/' if it has one, "+
 			"such as example.com/rack")}
 }

@@ -60,7 +60,7 @@ func removedInUse(ctx context.Context, reader client.Reader, before, after *infr
 	for _, domain := range removed {
 		if names := machines[domain]; len(names) > 0 {
 			errs = append(errs, field.Forbidden(field.NewPath("spec", "failureDomains"), fmt.Sprintf(
-				"%s cannot be removed: %s in it; set it to Cordoned in spec.distribution, replace the machines, and remove it then",
+				"may not remove %s: %s in it; set it to Cordoned in spec.distribution, replace the machines, and then remove it",
 				domain, rules.InUseBy("Metal3Machine", names))))
 		}
 	}
@@ -85,7 +85,7 @@ func validateClusterObject(cluster *infrav1.Metal3Cluster) field.ErrorList {
 	errs := validateCluster(cluster.Spec, path)
 	if cluster.Spec.ControlPlaneEndpoint.Host == "" && !annotations.IsExternallyManaged(cluster) {
 		errs = append(errs, field.Required(path.Child("controlPlaneEndpoint", "host"),
-			"name the address of the API server: a virtual address or load balancer in front of the control plane's hosts"))
+			"must be the address of the API server: a virtual IP address or a load balancer in front of the control plane's hosts"))
 	}
 	return errs
 }
@@ -108,7 +108,7 @@ func warnCluster(spec infrav1.Metal3ClusterSpec, path *field.Path) admission.War
 	for i, intent := range spec.Distribution.FailureDomains {
 		if !hasDomain(spec.FailureDomains, intent.Name) {
 			warnings = append(warnings, rules.Warning(path.Child("distribution", "failureDomains").Index(i).Child("name"),
-				"%s is not among spec.failureDomains, so its state counts for machines that name it only; correct the name or add it there", intent.Name))
+				"%s is not in spec.failureDomains, so its state applies only to machines that name it; correct the name or add it there", intent.Name))
 		}
 	}
 	return append(warnings, rules.WarnWorkers(spec.Distribution.Workers, path.Child("distribution", "workers"))...)

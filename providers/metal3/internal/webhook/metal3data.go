@@ -17,7 +17,7 @@ import (
 // changeData rejects assigning the data to another machine.
 func changeData(before, after *infrav1.Metal3Data) field.ErrorList {
 	return rules.Changed(&before.Spec, &after.Spec, field.NewPath("spec"),
-		"create another Metal3DataClaim, and the controller makes data for it",
+		"create another Metal3DataClaim, and the controller creates its Metal3Data",
 		"metaData.name", "metaData.namespace", "networkData.name", "networkData.namespace")
 }
 
@@ -30,11 +30,11 @@ func validateData(data *infrav1.Metal3Data) field.ErrorList {
 	errs = append(errs, validateSecret(data.Spec.MetaData, data.Namespace, path.Child("metaData"))...)
 	errs = append(errs, validateSecret(data.Spec.NetworkData, data.Namespace, path.Child("networkData"))...)
 	if data.Spec.Index < 0 {
-		errs = append(errs, field.Invalid(path.Child("index"), data.Spec.Index, "must be 0 or more"))
+		errs = append(errs, field.Invalid(path.Child("index"), data.Spec.Index, "must be greater than or equal to 0"))
 	}
 	if want := fmt.Sprintf("%s-%d", data.Spec.Template.Name, data.Spec.Index); data.Name != want {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), data.Name,
-			"must be the name of the template and the index, which is "+want))
+			"must be the name of the template and the index: "+want))
 	}
 	return errs
 }

@@ -40,5 +40,5 @@ func warnDataTemplate(spec infrav1.Metal3DataTemplateSpec, path *field.Path) adm
 	if spec.ClusterName == "" {
 		return nil
 	}
-	return admission.Warnings{rules.Warning(path.Child("clusterName"), "is of no effect, because the Metal3DataClaims name the template; remove it")}
+	return admission.Warnings{rules.Warning(path.Child("clusterName"), "has no effect, because Metal3DataClaims name the template: remove it")}
 }

@@ -32,7 +32,7 @@ func validateMachine(spec infrav1.Metal3MachineSpec, namespace string, path *fie
 	errs = append(errs, validateDomainName(spec.FailureDomain, path.Child("failureDomain"))...)
 	if id := spec.ProviderID; id != "" && !strings.HasPrefix(id, infrav1.ProviderIDPrefix) {
 		errs = append(errs, field.Invalid(path.Child("providerID"), id,
-			"must be "+infrav1.ProviderIDPrefix+"namespace/host/machine; leave it out and the controller sets it"))
+			"must be "+infrav1.ProviderIDPrefix+"namespace/host/machine: remove it, and the controller sets it"))
 	}
 	return errs
 }
@@ -42,13 +42,13 @@ func warnMachine(spec infrav1.Metal3MachineSpec, path *field.Path) admission.War
 	var warnings admission.Warnings
 	if _, ok := spec.HostSelector.MatchLabels[infrav1.FailureDomainLabel]; ok {
 		warnings = append(warnings, rules.Warning(path.Child("hostSelector", "matchLabels"),
-			"%s keeps the machine in one failure domain whatever domain the Machine names; name the domain in the Machine instead",
+			"%s keeps the machine in one failure domain whatever domain the Machine names: set the failure domain in the Machine instead",
 			infrav1.FailureDomainLabel))
 	}
 	if spec.Image.IsDefined() && spec.CustomDeploy.Method == "" && isPlainHTTP(spec.Image) {
 		warnings = append(warnings, rules.Warning(path.Child("image", "checksum"),
-			"is fetched by http, so whoever can change the image on its way can change its checksum; "+
-				"give the checksum itself, or use https"))
+			"is fetched over HTTP, so an attacker who can change the image in transit can also change its checksum: "+
+				"set the checksum itself, or use HTTPS"))
 	}
 	return warnings
 }

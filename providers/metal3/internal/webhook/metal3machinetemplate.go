@@ -29,7 +29,7 @@ func validateMachineTemplate(template *infrav1.Metal3MachineTemplate) field.Erro
 	errs := validateMachine(template.Spec.Template.Spec, template.Namespace, path)
 	if template.Spec.Template.Spec.ProviderID != "" {
 		errs = append(errs, field.Forbidden(path.Child("providerID"),
-			"cannot be set in a template, because all its machines would share it: remove it"))
+			"may not be set in a template, because all its machines would share it: remove it"))
 	}
 	for i, domain := range template.Spec.FailureDomainDataTemplates {
 		path := field.NewPath("spec", "failureDomainDataTemplates").Index(i)
@@ -46,8 +46,8 @@ func warnMachineTemplate(template *infrav1.Metal3MachineTemplate) admission.Warn
 	warnings := warnMachine(template.Spec.Template.Spec, path)
 	if template.Spec.Template.Spec.FailureDomain != "" {
 		warnings = append(warnings, rules.Warning(path.Child("failureDomain"),
-			"is of no effect, because machines take the failure domain of their Machine; "+
-				"remove it, and name the domain in the MachineDeployment"))
+			"has no effect, because machines take the failure domain of their Machine: "+
+				"remove it, and set the failure domain in the MachineDeployment"))
 	}
 	return warnings
 }

@@ -59,7 +59,7 @@ func validateAddressSource(source infrav1.NetworkDataAddressSource, path *field.
 	}
 	if source.IPAddressFromIPPool == "" && source.FromPoolRef == nil {
 		return field.ErrorList{field.Required(path.Child("fromPoolRef"),
-			"name the pool that the address is from, here, in ipAddressFromIPPool or in fromPoolAnnotation")}
+			"must name the pool of the address, here, in ipAddressFromIPPool or in fromPoolAnnotation")}
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func validateGateway(hasAddress bool, source infrav1.NetworkGatewaySource, path 
 	}
 	if !hasAddress && source.FromIPPool == nil && source.FromPoolRef == nil {
 		return field.ErrorList{field.Required(path,
-			"give the address of the gateway in string, or a pool in fromIPPool, fromPoolRef or fromPoolAnnotation")}
+			"must set the address of the gateway in string, or a pool in fromIPPool, fromPoolRef or fromPoolAnnotation")}
 	}
 	return nil
 }

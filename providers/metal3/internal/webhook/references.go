@@ -15,7 +15,7 @@ func validateNamespace(namespace, own string, path *field.Path) field.ErrorList 
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, namespace,
-		"must be the namespace of this object, which is "+own+"; leave it out, and put the other object there")}
+		"must be the namespace of this object, which is "+own+": remove it, and create the other object there")}
 }
 
 // validateSecret requires a reference to a Secret in the namespace of the object that holds it.
@@ -25,7 +25,7 @@ func validateSecret(ref *corev1.SecretReference, own string, path *field.Path) f
 	}
 	errs := validateNamespace(ref.Namespace, own, path.Child("namespace"))
 	if ref.Name == "" {
-		errs = append(errs, field.Required(path.Child("name"), "name the Secret, or remove the reference"))
+		errs = append(errs, field.Required(path.Child("name"), "must name a Secret: set the name, or remove the reference"))
 	}
 	return errs
 }
@@ -34,7 +34,7 @@ func validateSecret(ref *corev1.SecretReference, own string, path *field.Path) f
 func validateObject(ref corev1.ObjectReference, kind, own string, path *field.Path) field.ErrorList {
 	errs := validateNamespace(ref.Namespace, own, path.Child("namespace"))
 	if ref.Name == "" {
-		errs = append(errs, field.Required(path.Child("name"), "name the "+kind))
+		errs = append(errs, field.Required(path.Child("name"), "must name a "+kind))
 	}
 	return errs
 }

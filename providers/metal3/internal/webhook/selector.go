@@ -40,7 +40,7 @@ func validateExpression(expression infrav1.HostSelectorRequirement, path *field.
 		return field.ErrorList{field.NotSupported(path.Child("operator"), expression.Operator, operators())}
 	}
 	if _, err := labels.NewRequirement(expression.Key, selection.Operator(operator), expression.Values); err != nil {
-		return field.ErrorList{field.Invalid(path, expression.Key, fmt.Sprintf("cannot be compared with labels, correct it: %v", err))}
+		return field.ErrorList{field.Invalid(path, expression.Key, fmt.Sprintf("must be a valid label requirement: %v", err))}
 	}
 	return nil
 }

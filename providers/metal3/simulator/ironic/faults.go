@@ -39,23 +39,23 @@ type Fault = faults.Fault[*Server, Option, types.NamespacedName]
 func Faults() []Fault {
 	return []Fault{
 		{
-			Name: Dark, Is: "a machine has no power: it stops, and its BMC does not answer", Breaks: "A machine that is to be on is on.",
+			Name: Dark, Is: "a machine has no power: it stops, and its BMC does not respond", Breaks: "A machine that should be on is on.",
 			Takes: []string{"namespace", "host"}, Set: setDark,
 		},
 		{
-			Name: Silent, Is: "a BMC does not answer while its machine runs on", Breaks: "What does not answer does not run.",
+			Name: Silent, Is: "a BMC does not respond while its machine keeps running", Breaks: "A machine whose BMC does not respond is not running.",
 			Takes: []string{"namespace", "host"}, Set: setFault(Silent),
 		},
 		{
-			Name: Hung, Is: "the operating system of a machine ignores that it is asked to shut down", Breaks: "A machine that is to be off shuts down.",
+			Name: Hung, Is: "the operating system of a machine ignores shutdown requests", Breaks: "A machine that should be off shuts down.",
 			Takes: []string{"namespace", "host"}, Set: setFault(Hung),
 		},
 		{
-			Name: "failing", Is: "a step fails: verifying, inspecting, deploying, cleaning or power", Breaks: "An operation ends well.",
+			Name: "failing", Is: "a step fails: verifying, inspecting, deploying, cleaning or power", Breaks: "Operations succeed.",
 			Takes: []string{"namespace", "host", "step"}, MayTake: []string{"message"}, Set: setFailing,
 		},
 		{
-			Name: "down", Is: "Ironic answers every request with 503", Breaks: "Ironic is there.", Set: setDown,
+			Name: "down", Is: "Ironic answers every request with 503", Breaks: "Ironic is available.", Set: setDown,
 		},
 	}
 }
@@ -96,7 +96,7 @@ func setFault(name string) func(context.Context, *Server, bool, ...string) error
 func setFailing(_ context.Context, s *Server, on bool, args ...string) error {
 	step, message := args[2], args[2]+" failed"
 	if all := []string{Verifying, Inspecting, Deploying, Cleaning, Power}; !slices.Contains(all, step) {
-		return fmt.Errorf("there is no step %q; there are %v", step, all)
+		return fmt.Errorf("unknown step %q: must be one of %v", step, all)
 	}
 	if len(args) > 3 {
 		message = args[3]

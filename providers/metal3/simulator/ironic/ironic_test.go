@@ -123,7 +123,7 @@ func TestPowerLossIsDetectedByFourthPoll(t *testing.T) {
 		o.Expect(o.runs()).To(BeFalse())
 		o.Expect(o.seen[len(o.seen)-1]).To(Equal(ironic.Machine{Name: "default~host-1"}))
 		time.Sleep(3 * time.Minute) //nolint:forbidigo // The clock of the test.
-		o.Expect(o.get()).To(And(HaveKeyWithValue("power_state", "power on"), HaveKeyWithValue("fault", BeNil())), "nobody has noticed")
+		o.Expect(o.get()).To(And(HaveKeyWithValue("power_state", "power on"), HaveKeyWithValue("fault", BeNil())), "the loss is not detected yet")
 		time.Sleep(2 * time.Minute) //nolint:forbidigo // The clock of the test.
 		o.Expect(o.get()).To(And(
 			HaveKeyWithValue("power_state", BeNil()), HaveKeyWithValue("fault", "power failure"), HaveKeyWithValue("maintenance", true),
@@ -214,5 +214,5 @@ func TestFaultArguments(t *testing.T) {
 		g.Expect(server.SetFault(t.Context(), fault.Name, true, args...)).To(Succeed(), fault.Name)
 		g.Expect(server.SetFault(t.Context(), fault.Name, false, args...)).To(Succeed(), fault.Name)
 	}
-	g.Expect(server.SetFault(t.Context(), "failing", true, "default", "host-1", "dancing")).To(MatchError(ContainSubstring("there is no step")))
+	g.Expect(server.SetFault(t.Context(), "failing", true, "default", "host-1", "dancing")).To(MatchError(ContainSubstring("unknown step")))
 }

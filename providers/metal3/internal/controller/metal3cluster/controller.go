@@ -101,7 +101,7 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 func checkEndpoint(cluster *infrav1.Metal3Cluster) bool {
 	if endpoint := cluster.Spec.ControlPlaneEndpoint; endpoint.Host == "" || endpoint.Port <= 0 {
 		status.False(cluster, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterControlPlaneEndpointFailedReason,
-			"spec.controlPlaneEndpoint lacks host or port: set both, no controller fills them in")
+			"spec.controlPlaneEndpoint has no host or no port: set both, because no controller sets them")
 		return false
 	}
 	status.True(cluster, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterBaremetalInfrastructureReadyReason)

@@ -145,7 +145,7 @@ func TestPoolWithoutAddresses(t *testing.T) {
 	updateStatus(f, claimed(f, &ipamv1.IPClaim{ObjectMeta: f.meta("t-4-p")}), func(claim *ipamv1.IPClaim) {
 		claim.Status.ErrorMessage = ptr.To("Exhausted IP Pools")
 	})
-	f.waitForProblem(data, "IPPool p gives no address: Exhausted IP Pools")
+	f.waitForProblem(data, "IPPool p does not allocate an address: Exhausted IP Pools")
 	f.allocateAddress("t-4-p", "10.0.0.5")
 	f.waitForReady(data)
 }
@@ -285,7 +285,7 @@ func TestDeletion(t *testing.T) {
 	f.allocateAddress("t-4-p", "10.0.0.5")
 	f.waitForReady(data)
 	f.delete(data)
-	f.waitForProblem(data, "Metal3DataClaim m-1 uses the data: it goes with the Metal3Machine")
+	f.waitForProblem(data, "Metal3DataClaim m-1 uses the data: it is deleted with the Metal3Machine")
 	claim := claimed(f, &ipamv1.IPClaim{ObjectMeta: f.meta("t-4-p")})
 	f.Expect(claim.DeletionTimestamp).To(BeNil())
 	for _, o := range []client.Object{
@@ -315,7 +315,7 @@ func TestAddressesAreKeptWhileDataIsInUse(t *testing.T) {
 	claim := claimed(f, &ipamv1.IPClaim{ObjectMeta: f.meta("t-4-p")})
 	f.delete(claim)
 	f.Consistently(func() error { return f.client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim) }).Should(Succeed())
-	f.waitForProblem(data, "Metal3DataClaim m-1 uses the data: it goes with the Metal3Machine")
+	f.waitForProblem(data, "Metal3DataClaim m-1 uses the data: it is deleted with the Metal3Machine")
 	f.delete(&infrav1.Metal3Machine{ObjectMeta: f.meta("m-1")})
 	f.waitForDeletion(claim)
 	f.waitForDeletion(data)

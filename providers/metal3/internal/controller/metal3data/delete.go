@@ -28,7 +28,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 	}
 	if used {
 		setStatus(s.data, s.data.Status.Ready, infrav1.Metal3DataDeletingReason,
-			fmt.Sprintf("Metal3DataClaim %s uses the data: it goes with the Metal3Machine", claim.Name))
+			fmt.Sprintf("Metal3DataClaim %s uses the data: it is deleted with the Metal3Machine", claim.Name))
 		return ctrl.Result{}, nil
 	}
 	for _, book := range r.pools {

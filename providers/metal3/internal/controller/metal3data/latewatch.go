@@ -62,7 +62,7 @@ func (w *lateWatch) start(ctx context.Context) (installed bool, _ error) {
 func (w *lateWatch) installed() (bool, error) {
 	_, err := w.mgr.GetRESTMapper().RESTMapping(ipamv1.GroupVersion.WithKind(ipClaimKind).GroupKind(), ipamv1.GroupVersion.Version)
 	if err != nil && !meta.IsNoMatchError(err) {
-		return false, fmt.Errorf("looking for the metal3 IP address manager: %w", err)
+		return false, fmt.Errorf("checking for the metal3 IP address manager: %w", err)
 	}
 	return err == nil, nil
 }

@@ -41,7 +41,7 @@ func (m metal3Pools) Address(ctx context.Context, s *scope, pool render.Pool) (*
 		return nil, "", err
 	} else if !installed {
 		s.retryAfter = installedCheck
-		return nil, "there is no API for " + pool.String() + ": install the metal3 IP address manager, or use another kind of pool", nil
+		return nil, "the API of " + pool.String() + " is not installed: install the metal3 IP address manager, or use another kind of pool", nil
 	}
 	claim, err := m.findClaim(ctx, s, pool)
 	if err != nil {
@@ -104,7 +104,7 @@ func (m metal3Pools) claim(ctx context.Context, s *scope, pool render.Pool) erro
 // claimProblem returns why the claim has no address: the error of the IP address manager, or a missing pool.
 func (m metal3Pools) claimProblem(ctx context.Context, s *scope, claim *ipamv1.IPClaim, pool render.Pool) (string, error) {
 	if claim.Status.ErrorMessage != nil {
-		return fmt.Sprintf("%s gives no address: %s", pool, *claim.Status.ErrorMessage), nil
+		return fmt.Sprintf("%s does not allocate an address: %s", pool, *claim.Status.ErrorMessage), nil
 	}
 	found, err := m.find(ctx, s.data, pool.Name, newPoolMetadata())
 	switch {

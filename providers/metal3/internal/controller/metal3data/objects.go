@@ -48,7 +48,7 @@ func (r *Reconciler) readObjects(ctx context.Context, s *scope) (problem string,
 	case found:
 		s.host = host
 	case name != "":
-		return fmt.Sprintf("BareMetalHost %s, which Metal3Machine %s has, does not exist", name, s.metal3Machine.Name), nil
+		return fmt.Sprintf("BareMetalHost %s of Metal3Machine %s does not exist", name, s.metal3Machine.Name), nil
 	}
 	return "", nil
 }

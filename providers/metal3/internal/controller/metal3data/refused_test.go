@@ -59,7 +59,7 @@ func (f *fixture) waitForRefusal(data *infrav1.Metal3Data, reason string) string
 		g.Expect(conditions.GetReason(data, infrav1.Metal3DataReadyCondition)).To(Equal(reason))
 	}).Should(Succeed())
 	message := conditions.GetMessage(data, infrav1.Metal3DataReadyCondition)
-	f.Expect(data.Status.ErrorMessage).To(HaveValue(Equal(message)), "upstream's field says the same")
+	f.Expect(data.Status.ErrorMessage).To(HaveValue(Equal(message)), "upstream's field has the same message")
 	return message
 }
 

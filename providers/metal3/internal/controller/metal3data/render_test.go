@@ -97,7 +97,7 @@ func TestMissingHost(t *testing.T) {
 	update(f, machine, func(machine *infrav1.Metal3Machine) {
 		machine.Annotations = map[string]string{infrav1.HostAnnotation: f.name + "/h-1"}
 	})
-	f.waitForProblem(data, "BareMetalHost h-1, which Metal3Machine m-1 has, does not exist")
+	f.waitForProblem(data, "BareMetalHost h-1 of Metal3Machine m-1 does not exist")
 	f.host("h-1")
 	f.associate(machine, "h-1")
 	f.waitForReady(data)
@@ -210,7 +210,7 @@ func TestForeignSecretBlocks(t *testing.T) {
 	}}
 	f.create(earlier)
 	data := f.data("t-4", "m-1")
-	f.waitForProblem(data, "Secret m-1-metadata belongs to Metal3Data t-3: it must go first")
+	f.waitForProblem(data, "Secret m-1-metadata belongs to Metal3Data t-3 and must be deleted first")
 	f.delete(earlier)
 	f.waitForReady(data)
 	f.Expect(f.content("m-1-metadata", "metaData")).To(ContainSubstring("providerid"))

@@ -135,7 +135,7 @@ func (r *Reconciler) store(ctx context.Context, s *scope, secrets []*corev1.Secr
 			}
 		case foreign(existing, s.data):
 			owner := metav1.GetControllerOf(existing)
-			return false, fmt.Sprintf("Secret %s belongs to %s %s: it must go first", secret.Name, owner.Kind, owner.Name), nil
+			return false, fmt.Sprintf("Secret %s belongs to %s %s and must be deleted first", secret.Name, owner.Kind, owner.Name), nil
 		}
 	}
 	return true, "", nil

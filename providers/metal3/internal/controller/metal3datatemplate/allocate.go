@@ -60,7 +60,7 @@ func allocationProblem(s *scope, machine *metav1.OwnerReference) string {
 	case !s.template.DeletionTimestamp.IsZero():
 		return fmt.Sprintf("Metal3DataTemplate %s is being deleted: use another", s.key.Name)
 	case machine == nil:
-		return "no Metal3Machine owns the claim: data is made for machines only"
+		return "the claim is not owned by a Metal3Machine: data is created only for machines"
 	}
 	return ""
 }
@@ -90,7 +90,7 @@ func (r *Reconciler) record(ctx context.Context, a *assignment) error {
 	}
 	claim.Status.RenderedData = &corev1.ObjectReference{Namespace: claim.Namespace, Name: dataName(claim.Spec.Template.Name, a.index)}
 	if err := r.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("giving Metal3DataClaim %s its index: %w", claim.Name, err)
+		return fmt.Errorf("assigning an index to Metal3DataClaim %s: %w", claim.Name, err)
 	}
 	r.claims.Note(claim)
 	return nil

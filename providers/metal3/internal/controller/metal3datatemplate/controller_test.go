@@ -160,7 +160,7 @@ func TestClaimWithoutMachine(t *testing.T) {
 	f.template("t")
 	claim := &infrav1.Metal3DataClaim{ObjectMeta: f.meta("m-1"), Spec: infrav1.Metal3DataClaimSpec{Template: corev1.ObjectReference{Name: "t"}}}
 	f.create(claim)
-	f.Expect(f.waitForError(claim)).To(HavePrefix("no Metal3Machine owns the claim"))
+	f.Expect(f.waitForError(claim)).To(HavePrefix("not owned by a Metal3Machine"))
 }
 
 // A cluster is paused while it is moved: its claims have data, but no status until the pause ends.
@@ -244,7 +244,7 @@ func failAfter(n int32) interceptor.Funcs {
 	var writes atomic.Int32
 	down := func() error {
 		if writes.Add(1) > n {
-			return errors.New("the manager is gone")
+			return errors.New("the manager has stopped")
 		}
 		return nil
 	}

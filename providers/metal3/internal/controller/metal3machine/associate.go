@@ -84,7 +84,7 @@ func (r *Reconciler) findOrClaimHost(ctx context.Context, s *scope) (reused bool
 		}
 		if s.mayRun() {
 			markUnassociated(s, infrav1.Metal3MachineHostNotFoundReason, fmt.Sprintf(
-				"BareMetalHost %s is gone, or has another consumer: delete the Machine", name))
+				"BareMetalHost %s does not exist or has another consumer: delete the Machine", name))
 			return false, reconcile.Wait, nil
 		}
 	}
@@ -159,7 +159,7 @@ func (r *Reconciler) claimHost(ctx context.Context, s *scope, requirements hosts
 		if err := s.patch.StoreSpec(ctx, r.Client, s.metal3); err != nil {
 			r.Hosts.Inventory.Forget(s.key())
 			if removed := (*patch.RemovedError)(nil); errors.As(err, &removed) {
-				r.waitForHost(s, distribution.Refusal{Reason: infrav1.Metal3MachineAnnotationsRemovedReason, Message: "no host is taken: " + removed.Error()})
+				r.waitForHost(s, distribution.Refusal{Reason: infrav1.Metal3MachineAnnotationsRemovedReason, Message: "no host is claimed: " + removed.Error()})
 				return false, reconcile.Retry(removed.Again()), nil
 			}
 			return false, reconcile.Wait, err
@@ -173,7 +173,7 @@ func (r *Reconciler) claimHost(ctx context.Context, s *scope, requirements hosts
 			return false, reconcile.Wait, err
 		}
 		s.host = host
-		r.event(s, "Associated", "Associate", "Got BareMetalHost %s%s", chosen.Name, domainSuffix(chosen.Domain, requirements.Domain))
+		r.event(s, "Associated", "Associate", "Claimed BareMetalHost %s%s", chosen.Name, domainSuffix(chosen.Domain, requirements.Domain))
 		return chosen.Reuse != "", reconcile.Proceed, nil
 	}
 	return false, reconcile.Wait, patch.ErrBehind

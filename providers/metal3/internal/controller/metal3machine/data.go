@@ -65,7 +65,7 @@ func (r *Reconciler) claimData(ctx context.Context, s *scope) (reconcile.Progres
 		}
 	} else if !metav1.IsControlledBy(claim, s.metal3) {
 		status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason, fmt.Sprintf(
-			"Metal3DataClaim %s belongs to another Metal3Machine: waiting for it to go", claim.Name))
+			"Metal3DataClaim %s belongs to another Metal3Machine: waiting for its deletion", claim.Name))
 		return reconcile.Wait, nil
 	}
 	status.True(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataSuccessReason)

@@ -85,18 +85,18 @@ func notDeprovisioned(host *bmov1alpha1.BareMetalHost) string {
 	forced, key, deleting := hosts.DetachedByForce(host), hosts.DetachedBy(host), !host.DeletionTimestamp.IsZero()
 	switch {
 	case key == bmov1alpha1.PausedAnnotation, key != "" && !forced:
-		return "its operator leaves it alone: remove the annotation " + key
+		return "the bare-metal operator ignores it: remove the annotation " + key
 	case forced && deleting:
-		return "it is detached by force and being deleted: its operator looks at it again within ten minutes, or when anything of it is changed"
+		return "it is detached by force and being deleted: the bare-metal operator reconciles it again within ten minutes, or when it changes"
 	case forced:
-		return "it is detached by force: delete the BareMetalHost to let the Machine go, or remove the annotation " + key
+		return "it is detached by force: delete the BareMetalHost to complete the deletion of the Machine, or remove the annotation " + key
 	case hosts.WithoutPower(host):
 		return fmt.Sprintf("%s: restore the power; or make sure that the machine stays off, set the annotation %s of the BareMetalHost to %s and, "+
-			"when status.operationalStatus is detached, delete the BareMetalHost to let the Machine go", powerFailure, bmov1alpha1.DetachedAnnotation, hosts.ForcedDetachment)
+			"when status.operationalStatus is detached, delete the BareMetalHost to complete the deletion of the Machine", powerFailure, bmov1alpha1.DetachedAnnotation, hosts.ForcedDetachment)
 	case host.Status.ErrorMessage != "" && deleting:
-		return host.Status.ErrorMessage + ": the BareMetalHost is being deleted, and goes when its operator has failed four times"
+		return host.Status.ErrorMessage + ": the BareMetalHost is being deleted, which completes when the bare-metal operator has failed four times"
 	case host.Status.ErrorMessage != "":
-		return host.Status.ErrorMessage + ": repair the host, or delete the BareMetalHost to let the Machine go"
+		return host.Status.ErrorMessage + ": repair the host, or delete the BareMetalHost to complete the deletion of the Machine"
 	case hosts.Delayed(host):
 		return delayed
 	}

@@ -32,8 +32,8 @@ func (r *Reconciler) reportRefusedLabels(_ context.Context, s *scope) (reconcile
 	}
 	conditions.Set(s.metal3, metav1.Condition{
 		Type: infrav1.Metal3MachineHostLabelsRefusedCondition, Status: metav1.ConditionTrue, Reason: infrav1.LabelPrefixRefusedReason,
-		Message: fmt.Sprintf("labels of BareMetalHost %s that its Node must not get: %s: remove them from the host, "+
-			"or their prefix from the annotation %s of Metal3Cluster %s",
+		Message: fmt.Sprintf("BareMetalHost %s has labels that must not be set on its Node: %s: remove them from the host, "+
+			"or remove their prefix from the annotation %s of Metal3Cluster %s",
 			s.host.Name, strings.Join(refused, ", "), infrav1.LabelSyncPrefixesAnnotation, s.infraCluster.Name),
 	})
 	return reconcile.Proceed, nil

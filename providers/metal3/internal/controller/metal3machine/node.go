@@ -86,7 +86,7 @@ func (r *Reconciler) nodeProviderID(ctx context.Context, s *scope) (string, wait
 	case node.Spec.ProviderID != "":
 		return node.Spec.ProviderID, waitReason{}, nil
 	case byCloud:
-		return "", waitReason{infrav1.Metal3MachineWaitingForNodeReason, fmt.Sprintf("Waiting for a cloud provider to give Node %s the provider ID %s", node.Name, providerID)}, nil
+		return "", waitReason{infrav1.Metal3MachineWaitingForNodeReason, fmt.Sprintf("Waiting for a cloud provider to set the provider ID of Node %s to %s", node.Name, providerID)}, nil
 	default:
 		return providerID, waitReason{}, r.setProviderID(ctx, s, node, providerID)
 	}
@@ -123,7 +123,7 @@ func (s *scope) nodeAmong(found []corev1.Node) (*corev1.Node, waitReason) {
 		case id == s.providerID() || id == s.legacyProviderID():
 			return node, waitReason{}
 		case id == "" && fresh != nil:
-			return nil, waitReason{infrav1.Metal3MachineAmbiguousNodeReason, fmt.Sprintf("Nodes %s and %s both have the label %s=%s: delete the one that does not run",
+			return nil, waitReason{infrav1.Metal3MachineAmbiguousNodeReason, fmt.Sprintf("Nodes %s and %s both have the label %s=%s: delete the one that is not running",
 				fresh.Name, node.Name, infrav1.NodeUUIDLabel, s.host.UID)}
 		case id == "":
 			fresh = node

@@ -26,8 +26,8 @@ func (r *Reconciler) reportOtherHosts(_ context.Context, s *scope) (reconcile.Pr
 	}
 	conditions.Set(s.metal3, metav1.Condition{
 		Type: infrav1.Metal3MachineSeveralHostsCondition, Status: metav1.ConditionTrue, Reason: infrav1.Metal3MachineSeveralHostsReason,
-		Message: fmt.Sprintf("The machine has BareMetalHost %s, but %s too has it as spec.consumerRef: "+
-			"see what runs there, power it off and remove the field", s.host.Name, strings.Join(others, ", ")),
+		Message: fmt.Sprintf("The machine uses BareMetalHost %s, but spec.consumerRef of %s names it too: "+
+			"check what is running there, power it off and remove the field", s.host.Name, strings.Join(others, ", ")),
 	})
 	return reconcile.Proceed, nil
 }

@@ -33,7 +33,7 @@ func (r *Reconciler) pauseHost(ctx context.Context, s *scope) (reconcile.Progres
 	if s.host != nil && hosts.PausedByOthers(s.host) {
 		conditions.Set(s.metal3, metav1.Condition{
 			Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue, Reason: clusterv1.PausedReason,
-			Message: fmt.Sprintf("BareMetalHost %s was paused by somebody else before and can be moved; it stays paused until they remove the annotation %s",
+			Message: fmt.Sprintf("BareMetalHost %s was paused by another actor before and can be moved; it stays paused until the annotation %s is removed",
 				s.host.Name, bmov1alpha1.PausedAnnotation),
 		})
 	}

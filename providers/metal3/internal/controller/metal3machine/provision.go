@@ -60,10 +60,10 @@ func image(from infrav1.Image) *bmov1alpha1.Image {
 
 // powerFailure describes the condition of a host without power. The machine may still run: a failure of the BMC alone looks the
 // same.
-const powerFailure = "its operator cannot reach the power of the machine (condition Manageable is False, PowerFailure)"
+const powerFailure = "the bare-metal operator cannot control the power of the machine (condition Manageable is False, PowerFailure)"
 
 // delayed describes the operational status of a host that waits for others.
-const delayed = "its operator works on as many other hosts as it may at a time (PROVISIONING_LIMIT of the bare-metal operator)"
+const delayed = "the bare-metal operator is working on its maximum number of hosts (PROVISIONING_LIMIT)"
 
 // observe reports the state of the host, and waits until it is provisioned.
 func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress, error) {
@@ -85,7 +85,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress,
 		return reconcile.Wait, nil
 	case !isProvisioned(state.Provisioning.State) && hosts.DetachedBy(s.host) != "":
 		markUnprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf(
-			"BareMetalHost %s is not provisioned: its operator leaves it alone: remove the annotation %s", s.host.Name, hosts.DetachedBy(s.host)))
+			"BareMetalHost %s is not provisioned: the bare-metal operator ignores it: remove the annotation %s", s.host.Name, hosts.DetachedBy(s.host)))
 		return reconcile.Wait, nil
 	case !isProvisioned(state.Provisioning.State) && hosts.Delayed(s.host):
 		markUnprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, fmt.Sprintf("BareMetalHost %s is not provisioned yet: %s", s.host.Name, delayed))

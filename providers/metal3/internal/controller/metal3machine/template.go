@@ -48,7 +48,7 @@ func (r *Reconciler) waitForTemplate(ctx context.Context, s *scope) (reconcile.P
 	if err != nil || s.template != nil {
 		return reconcile.Proceed, err
 	}
-	message := fmt.Sprintf("Metal3MachineTemplate %s, which may name a data template for the machine's failure domain, is gone: "+
+	message := fmt.Sprintf("Metal3MachineTemplate %s, which may name a data template for the machine's failure domain, does not exist: "+
 		"create it again, or delete the Machine", s.lostTemplate)
 	if s.host == nil {
 		r.Hosts.Inventory.Forget(s.key())
@@ -101,7 +101,7 @@ func (r *Reconciler) currentTemplate(ctx context.Context, s *scope) (*infrav1.Me
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case meta.IsNoMatchError(err), apierrors.IsForbidden(err):
-		ctrl.LoggerFrom(ctx).Info("The current template of the machine's owner cannot be read", "owner", ref.Kind+" "+ref.Name, "reason", err.Error())
+		ctrl.LoggerFrom(ctx).Info("Cannot read the current template of the machine's owner", "owner", ref.Kind+" "+ref.Name, "reason", err.Error())
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading %s %s: %w", ref.Kind, ref.Name, err)

@@ -95,7 +95,7 @@ func (r *Reconciler) requestReplacement(ctx context.Context, machine *clusterv1.
 		conditions.Set(machine, metav1.Condition{
 			Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse,
 			Reason:  clusterv1.MachineOwnerRemediatedWaitingForRemediationReason,
-			Message: "Rebooting the host has not helped: the Machine is to be replaced",
+			Message: "Rebooting the host did not help: the Machine must be replaced",
 		})
 	}
 	if !v1beta1conditions.IsFalse(machine, clusterv1.MachineOwnerRemediatedV1Beta1Condition) {

@@ -77,7 +77,7 @@ func (r *Reconciler) restore(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if s.node == nil {
-		r.warn(s, NotRestoredReason, "The Node has not come back; it had the labels %s", s.remediation.Annotations[infrav1.NodeLabelsBackupAnnotation])
+		r.warn(s, NotRestoredReason, "The Node did not come back; its labels were %s", s.remediation.Annotations[infrav1.NodeLabelsBackupAnnotation])
 		return nil
 	}
 	workload, err := r.Workloads.GetClient(ctx, client.ObjectKeyFromObject(s.cluster))

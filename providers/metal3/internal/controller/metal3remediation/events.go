@@ -42,23 +42,23 @@ func (r *Reconciler) report(s *scope, next step) {
 	case powerOn:
 		r.event(s, PoweringOnReason, "Powering on BareMetalHost %s", s.host.Name)
 	case restart:
-		r.event(s, RestartingReason, "Restarting BareMetalHost %s, which may not be powered off", s.host.Name)
+		r.event(s, RestartingReason, "Restarting BareMetalHost %s, which must not be powered off", s.host.Name)
 	case fence:
-		r.event(s, OutOfServiceReason, "Node %s is out of service until BareMetalHost %s runs again", s.node.Name, s.host.Name)
+		r.event(s, OutOfServiceReason, "Node %s is out of service until BareMetalHost %s is running again", s.node.Name, s.host.Name)
 	case deleteNode:
-		r.event(s, NodeDeletedReason, "Deleted Node %s until BareMetalHost %s runs again: Kubernetes %s has no other way to move its Pods",
+		r.event(s, NodeDeletedReason, "Deleted Node %s until BareMetalHost %s is running again: Kubernetes %s has no other way to move its Pods",
 			s.node.Name, s.host.Name, s.node.Status.NodeInfo.KubeletVersion)
 	case finish:
-		r.event(s, RebootedReason, "BareMetalHost %s runs again", s.host.Name)
+		r.event(s, RebootedReason, "BareMetalHost %s is running again", s.host.Name)
 	case replace:
-		r.warn(s, GivenUpReason, "After %d of %d reboots the Machine is left to its owner to be replaced%s",
+		r.warn(s, GivenUpReason, "The Machine must be replaced by its owner after %d of %d reboots%s",
 			s.remediation.Status.RetryCount, s.limit(), s.hostHint())
 	}
 	switch {
 	case next.try:
-		r.event(s, StartedReason, "Try %d of %d", s.remediation.Status.RetryCount, s.limit())
+		r.event(s, StartedReason, "Attempt %d of %d", s.remediation.Status.RetryCount, s.limit())
 	case next.phase == infrav1.RemediationFailed:
-		r.warn(s, FailedReason, "BareMetalHost %s is meant to be off: set spec.online, or delete the Machine", s.host.Name)
+		r.warn(s, FailedReason, "BareMetalHost %s must stay off because its spec.online is false: set it to true, or delete the Machine", s.host.Name)
 	}
 }
 
@@ -70,7 +70,7 @@ func (s *scope) hostHint() string {
 	if s.host == nil {
 		return ": it has no BareMetalHost"
 	}
-	return "; BareMetalHost " + s.host.Name + " gets no machine before the annotation " + infrav1.UnhealthyAnnotation + " is removed"
+	return "; BareMetalHost " + s.host.Name + " is not used again until the annotation " + infrav1.UnhealthyAnnotation + " is removed"
 }
 
 func (r *Reconciler) event(s *scope, reason, format string, args ...any) {

@@ -44,7 +44,7 @@ type hostState struct {
 type nodeState string
 
 const (
-	nodeDeleted     nodeState = "gone"
+	nodeDeleted     nodeState = "deleted"
 	nodeUnreachable nodeState = "unreachable" // like the whole workload cluster
 	nodeInService   nodeState = "in service"
 	nodeDraining    nodeState = "draining"

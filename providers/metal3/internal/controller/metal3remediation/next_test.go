@@ -66,10 +66,10 @@ func TestNext(t *testing.T) {
 		"Node to be taken out":         {at(running, powerOffRequested, off, with(nodeInService)), step{act: fence, after: drainCheck}},
 		"old Node to be remembered":    {at(running, powerOffRequested, off, old, with(nodeInService)), step{act: backUp, after: drainCheck}},
 		"old Node to be deleted":       {at(running, powerOffRequested, off, old, backed, with(nodeInService)), step{act: deleteNode, after: drainCheck}},
-		"old Node is gone":             {at(running, powerOffRequested, off, backed, with(nodeDeleted)), step{phase: waiting}},
+		"old Node is deleted":          {at(running, powerOffRequested, off, backed, with(nodeDeleted)), step{phase: waiting}},
 		"Node is being emptied":        {at(running, powerOffRequested, off, with(nodeDraining)), step{after: drainCheck}},
 		"Node is empty":                {at(running, powerOffRequested, off, with(nodeDrained)), step{phase: waiting}},
-		"Node is gone":                 {at(running, powerOffRequested, off, with(nodeDeleted)), step{phase: waiting}},
+		"Node is deleted":              {at(running, powerOffRequested, off, with(nodeDeleted)), step{phase: waiting}},
 		"Node cannot be reached":       {at(running, powerOffRequested, off, early, with(nodeUnreachable)), step{after: limitOfTime/10 - time.Second}},
 		"Node takes too long":          {at(running, powerOffRequested, off, halfTime, with(nodeDraining)), step{phase: waiting}},
 		"Node cannot ever be reached":  {at(running, powerOffRequested, off, with(nodeUnreachable)), step{phase: waiting}},
@@ -109,54 +109,54 @@ type fixture struct {
 	fenced  bool
 }
 
-func (w *fixture) execute(t *rapid.T, s step) {
+func (f *fixture) execute(t *rapid.T, s step) {
 	switch s.act {
 	case powerOff:
-		w.host.powerOffRequested = true
+		f.host.powerOffRequested = true
 	case powerOn:
-		w.host.powerOffRequested = false
+		f.host.powerOffRequested = false
 	case fence:
-		if w.host.running {
+		if f.host.running {
 			t.Fatal("a Node is taken out of service while its host runs")
 		}
-		w.fenced, w.node = true, nodeDraining
+		f.fenced, f.node = true, nodeDraining
 	case deleteNode:
-		if w.host.running || !w.backedUp {
+		if f.host.running || !f.backedUp {
 			t.Fatal("a Node is deleted while its host runs, or before it is remembered")
 		}
-		w.node = nodeDeleted
+		f.node = nodeDeleted
 	case finish:
-		w.fenced = false
+		f.fenced = false
 	}
-	if w.crashed = rapid.IntRange(0, 4).Draw(t, "crash") == 0; w.crashed {
+	if f.crashed = rapid.IntRange(0, 4).Draw(t, "crash") == 0; f.crashed {
 		return
 	}
 	if s.act == finish {
-		w.unfinished, w.backedUp = false, false
+		f.unfinished, f.backedUp = false, false
 	}
 	if s.act == backUp {
-		w.backedUp = true
+		f.backedUp = true
 	}
 	if s.try {
-		w.tries, w.elapsed, w.unfinished = w.tries+1, 0, true
+		f.tries, f.elapsed, f.unfinished = f.tries+1, 0, true
 	}
 	if s.phase != "" {
-		w.phase = s.phase
+		f.phase = s.phase
 	}
 }
 
-func (w *fixture) advance(t *rapid.T, after time.Duration) {
+func (f *fixture) advance(t *rapid.T, after time.Duration) {
 	if rapid.Bool().Draw(t, "power follows") {
-		w.host.running = w.host.wanted && !w.host.powerOffRequested
+		f.host.running = f.host.wanted && !f.host.powerOffRequested
 	}
-	if w.fenced && rapid.Bool().Draw(t, "drained") {
-		w.node = nodeDrained
+	if f.fenced && rapid.Bool().Draw(t, "drained") {
+		f.node = nodeDrained
 	}
-	if !w.fenced {
-		w.node = rapid.SampledFrom([]nodeState{nodeInService, nodeUnreachable, nodeDeleted}).Draw(t, "node")
+	if !f.fenced {
+		f.node = rapid.SampledFrom([]nodeState{nodeInService, nodeUnreachable, nodeDeleted}).Draw(t, "node")
 	}
 	if after > 0 {
-		w.elapsed += min(after, time.Duration(rapid.IntRange(1, 1200).Draw(t, "seconds"))*time.Second)
+		f.elapsed += min(after, time.Duration(rapid.IntRange(1, 1200).Draw(t, "seconds"))*time.Second)
 	}
 }
 
@@ -165,28 +165,28 @@ func (w *fixture) advance(t *rapid.T, after time.Duration) {
 func TestRemediationTerminates(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		w := &fixture{situation: situation{
+		f := &fixture{situation: situation{
 			limit: rapid.Int32Range(1, 3).Draw(t, "limit"), timeout: limitOfTime, taintUnsupported: rapid.Bool().Draw(t, "old"),
 			host: hostState{found: true, running: rapid.Bool().Draw(t, "runs"), wanted: rapid.IntRange(0, 9).Draw(t, "wanted") > 0},
 		}}
 		for range 10_000 {
-			s := w.next()
+			s := f.next()
 			if s == (step{}) {
 				break
 			}
-			w.execute(t, s)
-			w.advance(t, s.after)
+			f.execute(t, s)
+			f.advance(t, s.after)
 		}
-		if s := w.next(); s != (step{}) {
-			t.Fatalf("in phase %q it goes on: %+v", w.phase, s)
+		if s := f.next(); s != (step{}) {
+			t.Fatalf("in phase %q it continues: %+v", f.phase, s)
 		}
-		if w.phase != infrav1.RemediationDeletingMachine && w.phase != infrav1.RemediationFailed {
-			t.Fatalf("it ended in phase %q", w.phase)
+		if f.phase != infrav1.RemediationDeletingMachine && f.phase != infrav1.RemediationFailed {
+			t.Fatalf("it ended in phase %q", f.phase)
 		}
-		if w.tries > w.limit {
-			t.Fatalf("%d tries of %d", w.tries, w.limit)
+		if f.tries > f.limit {
+			t.Fatalf("%d tries of %d", f.tries, f.limit)
 		}
-		if w.host.powerOffRequested {
+		if f.host.powerOffRequested {
 			t.Fatal("the host is kept off for ever")
 		}
 	})

@@ -25,17 +25,17 @@ var (
 
 // The states, with short names for tables.
 const (
-	registering    = bmov1alpha1.StateRegistering
-	inspecting     = bmov1alpha1.StateInspecting
-	preparing      = bmov1alpha1.StatePreparing
-	available      = bmov1alpha1.StateAvailable
-	provisioning   = bmov1alpha1.StateProvisioning
-	provisioned    = bmov1alpha1.StateProvisioned
-	somebodyElses  = bmov1alpha1.StateExternallyProvisioned
-	deprovisioning = bmov1alpha1.StateDeprovisioning
-	poweringOff    = bmov1alpha1.StatePoweringOffBeforeDelete
-	leaving        = bmov1alpha1.StateDeleting
-	unmanaged      = bmov1alpha1.StateUnmanaged
+	registering           = bmov1alpha1.StateRegistering
+	inspecting            = bmov1alpha1.StateInspecting
+	preparing             = bmov1alpha1.StatePreparing
+	available             = bmov1alpha1.StateAvailable
+	provisioning          = bmov1alpha1.StateProvisioning
+	provisioned           = bmov1alpha1.StateProvisioned
+	externallyProvisioned = bmov1alpha1.StateExternallyProvisioned
+	deprovisioning        = bmov1alpha1.StateDeprovisioning
+	poweringOff           = bmov1alpha1.StatePoweringOffBeforeDelete
+	leaving               = bmov1alpha1.StateDeleting
+	unmanaged             = bmov1alpha1.StateUnmanaged
 )
 
 type change func(*View)
@@ -275,9 +275,9 @@ func TestStatesFollowTheSpec(t *testing.T) {
 			in(registering, annotated(bmov1alpha1.InspectAnnotationPrefix, "disabled")), preparing,
 		},
 		"hardware known already":                  {in(registering, inspected), preparing},
-		"provisioned by somebody else":            {in(registering, external(true)), somebodyElses},
-		"provisioned by somebody else, later":     {in(available, external(true)), somebodyElses},
-		"no longer provisioned by somebody else":  {in(somebodyElses), inspecting},
+		"externally provisioned":                  {in(registering, external(true)), externallyProvisioned},
+		"externally provisioned later":            {in(available, external(true)), externallyProvisioned},
+		"no longer externally provisioned":        {in(externallyProvisioned), inspecting},
 		"inspection wanted again":                 {in(available, annotated(bmov1alpha1.InspectAnnotationPrefix, "")), inspecting},
 		"settings changed":                        {in(available, striped), preparing},
 		"a BMC appears":                           {in(unmanaged), registering},
@@ -288,7 +288,7 @@ func TestStatesFollowTheSpec(t *testing.T) {
 		"image taken away while it is written":    {in(provisioning, early), deprovisioning},
 		"image changed while it is written":       {in(provisioning, early, wanting(image), startedOther), deprovisioning},
 		"provisioning failed":                     {in(provisioning, wanting(image), provisioningFailed), deprovisioning},
-		"released although there is no power":     {in(provisioned, running(image), unlit), deprovisioning},
+		"released without power":                  {in(provisioned, running(image), unlit), deprovisioning},
 		"prepared again after an image":           {in(available, unprepared), preparing},
 		"released when it cannot be switched on":  {in(provisioned, running(image), unpowered, switchedOff), deprovisioning},
 		"retried at once when the Secret is back": {in(registering, early, failed(bmov1alpha1.RegistrationError, 1)), inspecting},
@@ -302,7 +302,7 @@ func TestDeletionIsPossibleInEveryState(t *testing.T) {
 		"before it was known":           {in("", deleted), leaving},
 		"while unmanaged":               {in(unmanaged, deleted), leaving},
 		"while registering":             {in(registering, deleted), leaving},
-		"while somebody else's":         {in(somebodyElses, external(true), deleted), leaving},
+		"while externally provisioned":  {in(externallyProvisioned, external(true), deleted), leaving},
 		"while inspecting":              {in(inspecting, deleted, early), poweringOff},
 		"while available":               {in(available, deleted), poweringOff},
 		"while stuck":                   {in(preparing, stuck, deleted), poweringOff},
@@ -328,24 +328,24 @@ func detached(arguments string) change {
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]View{
-		"paused":                             in("", annotated(bmov1alpha1.PausedAnnotation, "metal3.io/capm3")),
-		"paused and deleted":                 in(available, annotated(bmov1alpha1.PausedAnnotation, ""), deleted),
-		"deleted and released":               in(available, deleted, with(released)),
-		"available and off":                  in(available),
-		"available and on":                   in(available, with(online), powered),
-		"claimed, but without image":         in(available, with(claimed)),
-		"image for a host that is to be off": in(available, wanting(image), with(offline)),
-		"provisioned":                        in(provisioned, wanting(image), running(image)),
-		"detached":                           in(provisioned, running(image), detached("")),
-		"deletion waits for attachment":      in(provisioned, running(image), detached(`{"deleteAction":"delay"}`), deleted),
-		"stuck":                              in(provisioning, wanting(image), stuck),
-		"without power, inspecting":          in(inspecting, unlit),
-		"without power, preparing":           in(preparing, unlit),
-		"without power, provisioning":        in(provisioning, wanting(image), unlit),
-		"without power, provisioned":         in(provisioned, wanting(image), running(image), unlit),
-		"without power, deprovisioning":      in(deprovisioning, unlit),
-		"without power, deleted":             in(deprovisioning, unlit, deleted, failed(bmov1alpha1.ProvisioningError, attempts)),
-		"without power, detached, deleted":   in(deprovisioning, unlit, deleted, annotated(bmov1alpha1.DetachedAnnotation, "")),
+		"paused":                              in("", annotated(bmov1alpha1.PausedAnnotation, "metal3.io/capm3")),
+		"paused and deleted":                  in(available, annotated(bmov1alpha1.PausedAnnotation, ""), deleted),
+		"deleted and released":                in(available, deleted, with(released)),
+		"available and off":                   in(available),
+		"available and on":                    in(available, with(online), powered),
+		"claimed, but without image":          in(available, with(claimed)),
+		"image for a host that should be off": in(available, wanting(image), with(offline)),
+		"provisioned":                         in(provisioned, wanting(image), running(image)),
+		"detached":                            in(provisioned, running(image), detached("")),
+		"deletion waits for attachment":       in(provisioned, running(image), detached(`{"deleteAction":"delay"}`), deleted),
+		"stuck":                               in(provisioning, wanting(image), stuck),
+		"without power, inspecting":           in(inspecting, unlit),
+		"without power, preparing":            in(preparing, unlit),
+		"without power, provisioning":         in(provisioning, wanting(image), unlit),
+		"without power, provisioned":          in(provisioned, wanting(image), running(image), unlit),
+		"without power, deprovisioning":       in(deprovisioning, unlit),
+		"without power, deleted":              in(deprovisioning, unlit, deleted, failed(bmov1alpha1.ProvisioningError, attempts)),
+		"without power, detached, deleted":    in(deprovisioning, unlit, deleted, annotated(bmov1alpha1.DetachedAnnotation, "")),
 		"without Secret, said already": in(available, func(v *View) {
 			v.Secret = ""
 			v.Host.Status.ErrorType = bmov1alpha1.RegistrationError
@@ -385,20 +385,20 @@ func TestOperationsWaitForDelay(t *testing.T) {
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for state, kind := range map[bmov1alpha1.ProvisioningState]bmov1alpha1.ErrorType{
-		registering:    bmov1alpha1.RegistrationError,
-		inspecting:     bmov1alpha1.InspectionError,
-		preparing:      bmov1alpha1.PreparationError,
-		available:      bmov1alpha1.PowerManagementError,
-		provisioning:   bmov1alpha1.ProvisioningError,
-		provisioned:    bmov1alpha1.PowerManagementError,
-		somebodyElses:  bmov1alpha1.PowerManagementError,
-		deprovisioning: bmov1alpha1.ProvisioningError,
+		registering:           bmov1alpha1.RegistrationError,
+		inspecting:            bmov1alpha1.InspectionError,
+		preparing:             bmov1alpha1.PreparationError,
+		available:             bmov1alpha1.PowerManagementError,
+		provisioning:          bmov1alpha1.ProvisioningError,
+		provisioned:           bmov1alpha1.PowerManagementError,
+		externallyProvisioned: bmov1alpha1.PowerManagementError,
+		deprovisioning:        bmov1alpha1.ProvisioningError,
 	} {
 		t.Run(string(state), func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			v := in(state, wanting(image), running(image), broken)
-			v.Host.Spec.ExternallyProvisioned = state == somebodyElses
+			v.Host.Spec.ExternallyProvisioned = state == externallyProvisioned
 			failure := func(count int) func(*status) {
 				return func(s *status) {
 					s.OperationalStatus, s.ErrorType = bmov1alpha1.OperationalStatusError, kind

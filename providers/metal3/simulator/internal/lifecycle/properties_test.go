@@ -48,19 +48,19 @@ var disturbances = map[string]change{
 	"other settings": with(func(host *bmov1alpha1.BareMetalHost) {
 		host.Spec.RootDeviceHints = &bmov1alpha1.RootDeviceHints{Model: "m"}
 	}),
-	"somebody else's":      external(true),
-	"not somebody else's":  external(false),
-	"the BMC breaks":       broken,
-	"the host hangs":       stuck,
-	"the domain is lost":   unlit,
-	"the power fails":      switchedOff,
-	"the system hangs":     func(v *View) { v.Fault.Hung = true },
-	"all is well":          func(v *View) { v.Fault = Fault{} },
-	"the Secret goes":      func(v *View) { v.Secret = "" },
-	"the Secret comes":     func(v *View) { v.Secret = "9" },
-	"somebody looks early": early,
-	"time passes":          func(v *View) { v.Due = true },
-	"deletion":             deleted,
+	"externally provisioned":     external(true),
+	"not externally provisioned": external(false),
+	"the BMC breaks":             broken,
+	"the host hangs":             stuck,
+	"the domain is lost":         unlit,
+	"the power fails":            switchedOff,
+	"the system hangs":           func(v *View) { v.Fault.Hung = true },
+	"all is well":                func(v *View) { v.Fault = Fault{} },
+	"the Secret goes":            func(v *View) { v.Secret = "" },
+	"the Secret comes":           func(v *View) { v.Secret = "9" },
+	"reconciled early":           early,
+	"time passes":                func(v *View) { v.Due = true },
+	"deletion":                   deleted,
 }
 
 // apply executes a step as the reconciler does, on a copy of the host.

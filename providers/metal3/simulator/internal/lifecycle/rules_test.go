@@ -104,15 +104,15 @@ func TestPowerFollowsTheSpec(t *testing.T) {
 		machine Machine
 		powered bool
 	}{
-		"on":                              {in(available, with(online)), Idle, true},
-		"off":                             {in(available, powered), Off, false},
-		"provisioned, on":                 {in(provisioned, wanting(image), running(image), unpowered), Booted, true},
-		"provisioned, off":                {in(provisioned, wanting(image), running(image), with(offline)), Off, false},
-		"reboot":                          {in(provisioned, wanting(image), running(image), reboot), Off, false},
-		"reboot for somebody":             {in(provisioned, wanting(image), running(image), stayOff), Off, false},
-		"the status is behind":            {in(available, with(online), func(v *View) { v.Machine = Idle }), "", true},
-		"somebody else's system boots":    {in(somebodyElses, with(online), with(foreign)), Booted, true},
-		"the power is back after a fault": {in(provisioned, wanting(image), running(image), unpowered, powerFailed), Booted, true},
+		"on":                                  {in(available, with(online)), Idle, true},
+		"off":                                 {in(available, powered), Off, false},
+		"provisioned, on":                     {in(provisioned, wanting(image), running(image), unpowered), Booted, true},
+		"provisioned, off":                    {in(provisioned, wanting(image), running(image), with(offline)), Off, false},
+		"reboot":                              {in(provisioned, wanting(image), running(image), reboot), Off, false},
+		"reboot by another client":            {in(provisioned, wanting(image), running(image), stayOff), Off, false},
+		"the status is behind":                {in(available, with(online), func(v *View) { v.Machine = Idle }), "", true},
+		"externally provisioned system boots": {in(externallyProvisioned, with(online), with(foreign)), Booted, true},
+		"the power is back after a fault":     {in(provisioned, wanting(image), running(image), unpowered, powerFailed), Booted, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -139,7 +139,7 @@ func TestReboot(t *testing.T) {
 	g.Expect(Next(once)).To(Equal(Step{Drop: []string{"reboot.metal3.io"}}), "one reboot is over when the machine is off")
 
 	held := in(provisioned, wanting(image), running(image), unpowered, annotated("reboot.metal3.io/me", ""))
-	g.Expect(Next(held)).To(nothingToDo(), "until whoever wanted it off lets it go on")
+	g.Expect(Next(held)).To(nothingToDo(), "until the client that powered it off removes its annotation")
 
 	never := in(provisioned, wanting(image), running(image), annotated("reboot.metal3.io", ""),
 		with(func(host *bmov1alpha1.BareMetalHost) { host.Spec.DisablePowerOff = true }))
@@ -246,8 +246,8 @@ func TestConditions(t *testing.T) {
 			for _, condition := range tc.v.conditionsOf(&tc.v.Host.Status) {
 				got[condition.Type] = string(condition.Status) + " " + condition.Reason
 			}
-			for kind, says := range tc.want {
-				NewWithT(t).Expect(got).To(HaveKeyWithValue(kind, says))
+			for kind, value := range tc.want {
+				NewWithT(t).Expect(got).To(HaveKeyWithValue(kind, value))
 			}
 		})
 	}
@@ -268,5 +268,5 @@ func TestArchitecture(t *testing.T) {
 	v.Host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{CPU: bmov1alpha1.CPU{Arch: "aarch64"}}
 	g.Expect(Next(v)).To(Equal(Step{Architecture: "aarch64"}))
 	v.Host.Spec.Architecture = "x86_64"
-	g.Expect(Next(v)).To(nothingToDo(), "what somebody has written stays")
+	g.Expect(Next(v)).To(nothingToDo(), "a value of the user is kept")
 }

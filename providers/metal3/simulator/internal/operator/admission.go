@@ -95,7 +95,7 @@ func awaitRefusal(ctx context.Context, c client.Client, host types.NamespacedNam
 		return refused == wanted, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the API server to know what to do with host %s: %w", host.Name, err)
+		return fmt.Errorf("waiting for the API server to apply the policy of host %s: %w", host.Name, err)
 	}
 	return nil
 }

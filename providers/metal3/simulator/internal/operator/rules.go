@@ -31,7 +31,7 @@ func ValidateHosts(ctx context.Context, c client.Client) error {
 	}}
 	for _, object := range []client.Object{policy, binding} {
 		if err := c.Create(ctx, object); client.IgnoreAlreadyExists(err) != nil {
-			return fmt.Errorf("having hosts validated: %w", err)
+			return fmt.Errorf("creating the validation policy of hosts: %w", err)
 		}
 	}
 	return nil

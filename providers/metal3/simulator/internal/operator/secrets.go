@@ -57,7 +57,7 @@ func change(ctx context.Context, c client.Client, secret client.Object, apply fu
 		return nil
 	}
 	if err := c.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("marking Secret %s: %w", secret.GetName(), err)
+		return fmt.Errorf("labelling Secret %s: %w", secret.GetName(), err)
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func awaitWebhook(ctx context.Context, c client.Client, namespace string, lost b
 		return refused == lost, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the API server to know the webhook of namespace %s: %w", namespace, err)
+		return fmt.Errorf("waiting for the API server to apply the webhook of namespace %s: %w", namespace, err)
 	}
 	return nil
 }
