@@ -11,8 +11,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// TestManagerAmidFaultsOfTheAPIServer is TestManager with an API server that responds slowly, rejects requests and closes
+// TestManagerWithAPIServerFaults is TestManager with an API server that responds slowly, rejects requests and closes
 // watches.
-func TestManagerAmidFaultsOfTheAPIServer(t *testing.T) {
+func TestManagerWithAPIServerFaults(t *testing.T) {
 	_ = runsAsInstalled(t, testenv.RunManagerAmidFaults) // the log has the proxy's user for all requests
 }

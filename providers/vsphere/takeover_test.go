@@ -38,7 +38,7 @@ var upstreamGates = []string{
 	"ClusterNetworkProvider=true,InfrastructurePolicies=true,IPv6DualStack=true,VLANSubinterface=true,AllBeta=true,AllAlpha=true",
 }
 
-func TestEveryFlagOfUpstreamIsAccepted(t *testing.T) {
+func TestUpstreamFlagsAreAccepted(t *testing.T) {
 	for _, gates := range upstreamGates {
 		opts, _ := parsed(t, append(strings.Fields(upstreamArgs), "--feature-gates="+gates))
 		NewWithT(t).Expect(opts.Enabled(validation.NodeAntiAffinity)).To(Equal(
@@ -57,9 +57,9 @@ func parsed(t *testing.T, args []string) (*manager.Options, *setup.Options) {
 	return opts, controllers
 }
 
-// TestVariablesOfUpstreamsComponentsReachTheManager replaces the variables that clusterctl replaces, except those of feature
+// TestUpstreamVariablesReachManager replaces the variables that clusterctl replaces, except those of feature
 // gates without effect.
-func TestVariablesOfUpstreamsComponentsReachTheManager(t *testing.T) {
+func TestUpstreamVariablesReachManager(t *testing.T) {
 	for name, tc := range map[string]struct {
 		variables map[string]string
 		want      []string
@@ -83,7 +83,7 @@ func TestVariablesOfUpstreamsComponentsReachTheManager(t *testing.T) {
 }
 
 // To offer an upgrade from a release, clusterctl needs its series in metadata.yaml, with the contract of that series.
-func TestMetadataHasEveryReleaseSeriesOfUpstream(t *testing.T) {
+func TestMetadataHasUpstreamReleaseSeries(t *testing.T) {
 	testenv.CheckMetadata(t, testenv.Series{Major: 1, First: 0, Minors: 18, V1Beta2: 16})
 }
 

@@ -37,10 +37,10 @@ type tenancy struct {
 	tenant testenv.Tenant
 }
 
-// TestRightsInOneNamespaceReachNothingOfOthers has a tenant try everything that uses the manager's permissions. The manager
+// TestTenantCannotReachOtherNamespaces has a tenant try everything that uses the manager's permissions. The manager
 // runs as installed, except for its webhooks. A vCenter account is in the namespace of another tenant, and in an identity that
 // only the other tenant may use.
-func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
+func TestTenantCannotReachOtherNamespaces(t *testing.T) {
 	g := NewWithT(t)
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -131,7 +131,7 @@ func (w *tenancy) sendsTheAccount() {
 		Server: thief.Host(), Thumbprint: thief.Thumbprint(), ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
 	}}
 	testworld.NewUser(w.t, w.tenant.Client, patience).Cluster(infra)
-	w.refused(infra, "names no servers")
+	w.refused(infra, "has no servers")
 	w.Expect(thief.Asked()).To(BeFalse(), "it was not even asked who it is")
 }
 

@@ -26,10 +26,10 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// TestManagerInPlaceOfUpstreams applies the components over upstream's with kubectl: upstream's pod is still running while this
+// TestUpgradeFromUpstream applies the components over upstream's with kubectl: upstream's pod is still running while this
 // manager starts, and objects are stored in v1beta1. A machine runs meanwhile. The manager is killed before it has the lease,
 // right after it got the lease, and during the storage migration; the next one continues each time.
-func TestManagerInPlaceOfUpstreams(t *testing.T) {
+func TestUpgradeFromUpstream(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	g.SetDefaultEventuallyTimeout(patience)
 	components, err := testenv.Render(ctx, "config", nil)

@@ -115,7 +115,7 @@ func (d *Dialer) open(cluster *infrav1.VSphereCluster, why, server, thumbprint s
 		return nil, err
 	}
 	endpoint.Tenant = cluster.Namespace
-	d.clusters.note(client.ObjectKeyFromObject(cluster), why, endpoint.Account())
+	d.clusters.record(client.ObjectKeyFromObject(cluster), why, endpoint.Account())
 	return d.Sessions.Session(endpoint)
 }
 
@@ -165,15 +165,15 @@ func Waits(err error) bool {
 	return vcenter.NoSession(err) || errors.Is(err, identity.ErrNotUsable)
 }
 
-// askAgain is the retry interval for an account that vCenter rejects: see vcenter.Pool.Session. The account may have been
+// retryInterval is the retry interval for an account that vCenter rejects: see vcenter.Pool.Session. The account may have been
 // unlocked, which no event reports; a shorter interval would lock it, as five failures in three minutes do. It is also the
 // interval to check whether a namespace with too many sessions has fewer: a session ends when it was not requested for a while.
-const askAgain = 2 * time.Minute
+const retryInterval = 2 * time.Minute
 
-// AskAgain returns when to request a session again if no event follows, or 0 if one does.
-func AskAgain(err error) time.Duration {
+// RetryAfter returns when to request a session again if no event follows, or 0 if one does.
+func RetryAfter(err error) time.Duration {
 	if errors.Is(err, vcenter.ErrUnauthorized) || errors.Is(err, vcenter.ErrTooMany) {
-		return askAgain
+		return retryInterval
 	}
 	return 0
 }

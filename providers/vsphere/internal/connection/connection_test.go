@@ -29,12 +29,12 @@ const server = "vcenter.example.com"
 
 // sessions records the requested endpoints, and rejects some accounts.
 type sessions struct {
-	asked   []vcenter.Endpoint
-	refused map[string]error
+	requested []vcenter.Endpoint
+	refused   map[string]error
 }
 
 func (s *sessions) Session(endpoint vcenter.Endpoint) (*vcenter.Session, error) {
-	s.asked = append(s.asked, endpoint)
+	s.requested = append(s.requested, endpoint)
 	if err := s.refused[endpoint.Username]; err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (s *sessions) Session(endpoint vcenter.Endpoint) (*vcenter.Session, error) 
 
 func (s *sessions) users() []string {
 	var users []string
-	for _, endpoint := range s.asked {
+	for _, endpoint := range s.requested {
 		users = append(users, endpoint.Username)
 	}
 	return users
@@ -99,12 +99,12 @@ func newZone(tenant string) *infrav1.VSphereDeploymentZone {
 }
 
 // A wait must end by an event; a failure of the API server has none.
-func TestFailureOfTheAPIServerIsTriedAgain(t *testing.T) {
+func TestAPIServerErrorIsRetried(t *testing.T) {
 	t.Parallel()
 	NewWithT(t).Expect(connection.Waits(errors.New("reading Secret default/account: etcd is full"))).To(BeFalse())
 }
 
-func TestConditionSaysWhyThereIsNoSession(t *testing.T) {
+func TestConditionOfSessionErrors(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		err    error
@@ -145,7 +145,7 @@ func TestConditionSaysWhyThereIsNoSession(t *testing.T) {
 
 // A machine uses the account of its zone if the cluster's does not apply, and only if the identity allows the cluster's
 // namespace: naming a zone must not give a user access to its account.
-func TestAccountOfAMachine(t *testing.T) {
+func TestMachineAccount(t *testing.T) {
 	t.Parallel()
 	const other = "other.example.com"
 	allowed := &infrav1.AllowedNamespaces{Selector: metav1.LabelSelector{MatchLabels: map[string]string{"tenant": "one"}}}
@@ -190,7 +190,7 @@ func TestAccountOfAMachine(t *testing.T) {
 	}
 }
 
-func TestFourSpellingsOfOneServerAreOneSession(t *testing.T) {
+func TestServerSpellingsShareSession(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	cluster := newCluster("one", "", 0)
@@ -201,15 +201,15 @@ func TestFourSpellingsOfOneServerAreOneSession(t *testing.T) {
 		_, err := d.ForCluster(t.Context(), cluster)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
-	g.Expect(opened.asked).To(HaveLen(len(spellings)))
-	for _, asked := range opened.asked {
-		g.Expect(asked).To(Equal(opened.asked[0]))
+	g.Expect(opened.requested).To(HaveLen(len(spellings)))
+	for _, asked := range opened.requested {
+		g.Expect(asked).To(Equal(opened.requested[0]))
 		g.Expect(asked.Server).To(Equal("vc.example.com"), "as most write it, so that metrics are called as before")
 		g.Expect(asked.Tenant).To(Equal("default"))
 	}
 }
 
-func TestAnAccountIsSentNowhereForWhatIsNoServer(t *testing.T) {
+func TestInvalidServerIsNotContacted(t *testing.T) {
 	t.Parallel()
 	for _, spelling := range []string{
 		"https://http://vc.example.com", "http://vc.example.com", "vc.example.com:443@evil.example", "https://vc.example.com/ui", "fe80::1%@evil.example", " ",
@@ -226,11 +226,11 @@ func TestAnAccountIsSentNowhereForWhatIsNoServer(t *testing.T) {
 		vm.Spec.Server = spelling
 		_, err = d.ForVM(t.Context(), cluster, vm)
 		g.Expect(err).To(MatchError(ContainSubstring("correct spec.server")), spelling)
-		g.Expect(opened.asked).To(BeEmpty(), spelling)
+		g.Expect(opened.requested).To(BeEmpty(), spelling)
 	}
 }
 
-func TestANamespaceWithTooManySessionsIsToldSoAndLooksAgain(t *testing.T) {
+func TestTooManySessionsIsReportedAndRetried(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	cluster := newCluster("one", "", 0)
@@ -239,5 +239,5 @@ func TestANamespaceWithTooManySessionsIsToldSoAndLooksAgain(t *testing.T) {
 	_, err := d.ForCluster(t.Context(), cluster)
 	g.Expect(connection.Condition(err).Reason).To(Equal(infrav1.TooManySessionsReason))
 	g.Expect(connection.Waits(err)).To(BeTrue())
-	g.Expect(connection.AskAgain(err)).To(BeNumerically(">", 0))
+	g.Expect(connection.RetryAfter(err)).To(BeNumerically(">", 0))
 }

@@ -25,8 +25,8 @@ type use struct {
 	why string
 }
 
-// note records the account of a use and replaces the previous one.
-func (u *users) note(by client.ObjectKey, why, account string) {
+// record records the account of a use and replaces the previous one.
+func (u *users) record(by client.ObjectKey, why, account string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.account == nil {

@@ -10,23 +10,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestAnAccountIsUsedByWhoeverAskedForItLast(t *testing.T) {
+func TestAccountUsers(t *testing.T) {
 	g := NewWithT(t)
 	one, two := client.ObjectKey{Namespace: "tenant", Name: "one"}, client.ObjectKey{Namespace: "tenant", Name: "two"}
 	var u users
 	g.Expect(u.of("good")).To(BeEmpty())
 	for range 2 {
-		u.note(one, "vc-1", "good")
-		u.note(one, "vc-2", "good")
-		u.note(two, "vc-1", "bad")
+		u.record(one, "vc-1", "good")
+		u.record(one, "vc-2", "good")
+		u.record(two, "vc-1", "bad")
 	}
 	g.Expect(u.of("good")).To(ConsistOf(one), "once, though for two servers")
 	g.Expect(u.of("bad")).To(ConsistOf(two))
 
-	u.note(two, "vc-1", "rotated")
+	u.record(two, "vc-1", "rotated")
 	g.Expect(u.of("bad")).To(BeEmpty(), "what another account does is no news any more")
 	g.Expect(u.of("rotated")).To(ConsistOf(two))
-	u.note(one, "vc-2", "rotated")
+	u.record(one, "vc-2", "rotated")
 	g.Expect(u.of("good")).To(ConsistOf(one), "the other server's is the same as before")
 
 	u.forget(one)

@@ -34,7 +34,7 @@ func (d *Dialer) ForZone(ctx context.Context, zone *infrav1.VSphereDeploymentZon
 	}
 	thumbprint := thumbprint(zone, oldest)
 	session, err := d.asManager(zone, thumbprint)
-	if err == nil || !passesOn(err, zone) {
+	if err == nil || !managerAccountInapplicable(err, zone) {
 		return session, infrav1.ManagerAccount, err
 	}
 	if oldest == nil {
@@ -59,7 +59,7 @@ func (d *Dialer) withIdentity(ctx context.Context, zone *infrav1.VSphereDeployme
 	if err != nil {
 		return nil, err
 	}
-	return d.judge(zone, infrav1.IdentityAccount, zone.Spec.Thumbprint, account, "")
+	return d.sessionAs(zone, infrav1.IdentityAccount, zone.Spec.Thumbprint, account, "")
 }
 
 func (d *Dialer) asManager(zone *infrav1.VSphereDeploymentZone, thumbprint string) (*vcenter.Session, error) {
@@ -67,14 +67,14 @@ func (d *Dialer) asManager(zone *infrav1.VSphereDeploymentZone, thumbprint strin
 	if err != nil {
 		return nil, err
 	}
-	return d.judge(zone, infrav1.ManagerAccount, thumbprint, account, "")
+	return d.sessionAs(zone, infrav1.ManagerAccount, thumbprint, account, "")
 }
 
 func (d *Dialer) asTenant(ctx context.Context, zone *infrav1.VSphereDeploymentZone, tenant *infrav1.VSphereCluster, thumbprint string) (*vcenter.Session, error) {
 	account, err := d.Identities.ForCluster(ctx, tenant)
 	var session *vcenter.Session
 	if err == nil {
-		session, err = d.judge(zone, infrav1.ClusterAccount, thumbprint, account, tenant.Namespace)
+		session, err = d.sessionAs(zone, infrav1.ClusterAccount, thumbprint, account, tenant.Namespace)
 	}
 	if err != nil && Waits(err) {
 		err = &tenantsError{err}
@@ -82,19 +82,19 @@ func (d *Dialer) asTenant(ctx context.Context, zone *infrav1.VSphereDeploymentZo
 	return session, err
 }
 
-// judge returns a session of the account on the zone's server, and records that the zone uses the account.
-func (d *Dialer) judge(zone *infrav1.VSphereDeploymentZone, whose infrav1.ZoneAccount, thumbprint string, account identity.Account, tenant string) (*vcenter.Session, error) {
+// sessionAs returns a session of the account on the zone's server, and records that the zone uses the account.
+func (d *Dialer) sessionAs(zone *infrav1.VSphereDeploymentZone, whose infrav1.ZoneAccount, thumbprint string, account identity.Account, tenant string) (*vcenter.Session, error) {
 	own, err := endpoint(zone.Spec.Server, thumbprint, account)
 	if err != nil {
 		return nil, err
 	}
 	own.Tenant = tenant
-	d.zones.note(client.ObjectKeyFromObject(zone), string(whose), own.Account())
+	d.zones.record(client.ObjectKeyFromObject(zone), string(whose), own.Account())
 	return d.Sessions.Session(own)
 }
 
-// passesOn reports whether the manager's account does not apply to this zone: it is not configured, or the vCenter rejects it.
-func passesOn(err error, zone *infrav1.VSphereDeploymentZone) bool {
+// managerAccountInapplicable reports whether the manager's account does not apply to this zone: it is not configured, or the vCenter rejects it.
+func managerAccountInapplicable(err error, zone *infrav1.VSphereDeploymentZone) bool {
 	if zone.Status.CheckedBy == infrav1.ManagerAccount {
 		return errors.Is(err, fs.ErrNotExist)
 	}

@@ -28,7 +28,7 @@ func withoutFile(g *WithT, d *connection.Dialer) {
 	g.Expect(os.Remove(d.Identities.Default.Path)).To(Succeed())
 }
 
-func TestZoneIsJudgedWithItsOwnAccount(t *testing.T) {
+func TestZoneWithOwnAccount(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	d, opened := newDialer(t, tenants()...)
@@ -48,17 +48,17 @@ func TestZoneIsJudgedWithItsOwnAccount(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("VSphereClusterIdentity missing does not exist")))
 }
 
-func TestZoneIsJudgedWithTheManagersAccount(t *testing.T) {
+func TestZoneWithManagerAccount(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	d, opened := newDialer(t, tenants()...)
 	_, account, err := d.ForZone(t.Context(), newZone("one"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(account).To(Equal(infrav1.ManagerAccount))
-	g.Expect(opened.asked).To(Equal([]vcenter.Endpoint{{Server: server, Thumbprint: "of z-old", Username: "manager", Password: "x"}}))
+	g.Expect(opened.requested).To(Equal([]vcenter.Endpoint{{Server: server, Thumbprint: "of z-old", Username: "manager", Password: "x"}}))
 }
 
-func TestZoneIsJudgedWithTheAccountOfTheOldestClusterWhereTheManagerHasNone(t *testing.T) {
+func TestZoneWithAccountOfOldestCluster(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	d, opened := newDialer(t, tenants()...)
@@ -66,11 +66,11 @@ func TestZoneIsJudgedWithTheAccountOfTheOldestClusterWhereTheManagerHasNone(t *t
 	_, account, err := d.ForZone(t.Context(), newZone("one"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(account).To(Equal(infrav1.ClusterAccount))
-	g.Expect(opened.asked).To(Equal([]vcenter.Endpoint{{Server: server, Thumbprint: "of z-old", Username: "z-old", Password: "x", Tenant: "default"}}))
+	g.Expect(opened.requested).To(Equal([]vcenter.Endpoint{{Server: server, Thumbprint: "of z-old", Username: "z-old", Password: "x", Tenant: "default"}}))
 }
 
 // Another account may see less, and would withdraw a healthy zone from all clusters.
-func TestNobodyElseJudgesAZoneWhileItsAccountCannotBeUsed(t *testing.T) {
+func TestZoneDoesNotFallBackFromUnusableAccount(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		file      bool
@@ -103,7 +103,7 @@ func TestNobodyElseJudgesAZoneWhileItsAccountCannotBeUsed(t *testing.T) {
 }
 
 // The file has one account, and there may be several vCenters.
-func TestManagersAccountThatTheVCenterDoesNotKnowIsNoneForTheZone(t *testing.T) {
+func TestZoneIgnoresRejectedManagerAccount(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	d, opened := newDialer(t, tenants()...)
@@ -115,7 +115,7 @@ func TestManagersAccountThatTheVCenterDoesNotKnowIsNoneForTheZone(t *testing.T) 
 }
 
 // Every user can read zones.
-func TestZoneDoesNotNameTheTenantWhoseAccountCannotBeUsed(t *testing.T) {
+func TestZoneDoesNotRevealTenant(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	d, opened := newDialer(t, tenants()...)
@@ -126,7 +126,7 @@ func TestZoneDoesNotNameTheTenantWhoseAccountCannotBeUsed(t *testing.T) {
 	g.Expect(connection.Condition(err).Reason).To(Equal(infrav1.CredentialsInvalidReason))
 }
 
-func TestZoneThatNobodyHasAnAccountFor(t *testing.T) {
+func TestZoneWithoutAccount(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	d, _ := newDialer(t, newCluster("same-server", "two", time.Hour))
@@ -136,7 +136,7 @@ func TestZoneThatNobodyHasAnAccountFor(t *testing.T) {
 	g.Expect(err).To(MatchError(And(ContainSubstring("no VSphereCluster selects it"), ContainSubstring("spec.identityRef"))))
 }
 
-func TestThumbprintOfAClusterIsForItsOwnServerAndForNoAccountOfTheZone(t *testing.T) {
+func TestZoneUsesClusterThumbprintOnlyWithClusterAccount(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		server     string
@@ -158,12 +158,12 @@ func TestThumbprintOfAClusterIsForItsOwnServerAndForNoAccountOfTheZone(t *testin
 			}
 			_, _, err := d.ForZone(t.Context(), zone)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(opened.asked[0].Thumbprint).To(Equal(tc.want))
+			g.Expect(opened.requested[0].Thumbprint).To(Equal(tc.want))
 		})
 	}
 }
 
-func TestThumbprintOfTheZoneComesFirst(t *testing.T) {
+func TestZoneThumbprintTakesPrecedence(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	d, opened := newDialer(t, newCluster("one", "one", time.Hour))
@@ -171,5 +171,5 @@ func TestThumbprintOfTheZoneComesFirst(t *testing.T) {
 	zone.Spec.Thumbprint = "of the zone"
 	_, _, err := d.ForZone(t.Context(), zone)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(opened.asked[0].Thumbprint).To(Equal("of the zone"))
+	g.Expect(opened.requested[0].Thumbprint).To(Equal("of the zone"))
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // An older client that changes one field changes only that field, and nothing that its version does not have.
-func TestWhatOnlyTheHubHasSurvivesAnOlderWriter(t *testing.T) {
+func TestHubFieldsSurviveOlderWriter(t *testing.T) {
 	t.Run("cluster", func(t *testing.T) {
 		g := NewWithT(t)
 		stored := &infrav1.VSphereCluster{
@@ -77,7 +77,7 @@ func TestWhatOnlyTheHubHasSurvivesAnOlderWriter(t *testing.T) {
 	})
 }
 
-func TestWhatBelongedToSomethingElseIsNotRestored(t *testing.T) {
+func TestStaleHubFieldsAreNotRestored(t *testing.T) {
 	g := NewWithT(t)
 	zone := &infrav1.VSphereDeploymentZone{
 		Spec: infrav1.VSphereDeploymentZoneSpec{
@@ -106,7 +106,7 @@ func TestWhatBelongedToSomethingElseIsNotRestored(t *testing.T) {
 	}))
 }
 
-func TestCredentialsAreSentNoFartherAfterAnOlderWriter(t *testing.T) {
+func TestOlderWriterKeepsCredentialRestrictions(t *testing.T) {
 	g := NewWithT(t)
 	identity := &infrav1.VSphereClusterIdentity{Spec: infrav1.VSphereClusterIdentitySpec{SecretName: "s", Servers: []string{"vc"}}}
 	older, got := &v1beta1.VSphereClusterIdentity{}, &infrav1.VSphereClusterIdentity{}
@@ -117,7 +117,7 @@ func TestCredentialsAreSentNoFartherAfterAnOlderWriter(t *testing.T) {
 	g.Expect(got.Spec).To(Equal(infrav1.VSphereClusterIdentitySpec{SecretName: "other", Servers: []string{"vc"}}))
 }
 
-func TestAnAnnotationThatSomebodyEditedBlocksNothing(t *testing.T) {
+func TestEditedConversionAnnotation(t *testing.T) {
 	rulestest.SurvivesBadAnnotations(t, &infrav1.VSphereCluster{Spec: infrav1.VSphereClusterSpec{Server: "vc"}},
 		func(annotations map[string]string) (*infrav1.VSphereCluster, error) {
 			got := &infrav1.VSphereCluster{}
@@ -148,7 +148,7 @@ func TestAnAnnotationThatSomebodyEditedBlocksNothing(t *testing.T) {
 	}), "what v1beta1 has is never taken from the annotation")
 }
 
-func TestWhatTheVersionsSayInDifferentWords(t *testing.T) {
+func TestFieldsWithDifferentNames(t *testing.T) {
 	g := NewWithT(t)
 	got := &infrav1.VSphereVM{}
 	from, to := conversion.Keeping(vmFromHub, vmToHub)

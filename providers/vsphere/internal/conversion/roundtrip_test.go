@@ -23,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
-func TestNothingIsLostBetweenVersions(t *testing.T) {
+func TestRoundTrip(t *testing.T) {
 	scheme := runtime.NewScheme()
 	g := NewWithT(t)
 	g.Expect(infrav1.AddToScheme(scheme)).To(Succeed())

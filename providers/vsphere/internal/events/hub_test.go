@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-const patience = time.Minute
+const timeout = time.Minute
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
@@ -51,7 +51,7 @@ func next(t *testing.T, q queue) string {
 	select {
 	case name := <-got:
 		return name
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("no request came")
 		return ""
 	}
@@ -71,7 +71,7 @@ func TestEveryControllerGetsEveryEvent(t *testing.T) {
 
 // An event that is slow to map must block neither the stream, nor other controllers, nor other events of the same controller.
 // Equal events that arrive meanwhile are handled once more.
-func TestEventThatIsSlowToMapHoldsUpNoOther(t *testing.T) {
+func TestSlowMapFuncDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	hub := events.NewHub()
@@ -94,17 +94,17 @@ func TestEventThatIsSlowToMapHoldsUpNoOther(t *testing.T) {
 	}
 	hub.Publish(changed("quick"))
 	g.Expect(next(t, own)).To(Equal("quick"))
-	g.Eventually(func() string { return next(t, other) }, patience).Should(Equal("quick"))
+	g.Eventually(func() string { return next(t, other) }, timeout).Should(Equal("quick"))
 	g.Expect(busy).To(BeEmpty(), "an event is not mapped twice at once")
 	close(goOn)
-	g.Eventually(busy, patience).Should(Receive(), "what was looked up may be old")
+	g.Eventually(busy, timeout).Should(Receive(), "what was looked up may be old")
 	hub.Publish(changed("last"))
-	g.Eventually(func() string { return next(t, own) }, patience).Should(Equal("last"))
+	g.Eventually(func() string { return next(t, own) }, timeout).Should(Equal("last"))
 	g.Expect(busy).To(BeEmpty(), "a thousand equal events were one")
 }
 
 // An event that arrives while an equal one is being handled is not lost, because the handler may have read older data.
-func TestEventDuringItsOwnHandlingIsHandledAgain(t *testing.T) {
+func TestEventDuringHandlingIsRequeued(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	hub := events.NewHub()
@@ -118,10 +118,10 @@ func TestEventDuringItsOwnHandlingIsHandledAgain(t *testing.T) {
 	<-busy
 	hub.Publish(changed("a"))
 	close(goOn)
-	g.Eventually(busy, patience).Should(Receive())
+	g.Eventually(busy, timeout).Should(Receive())
 }
 
-func TestLateControllerMissesWhatWasBefore(t *testing.T) {
+func TestLateControllerMissesEarlierEvents(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	hub := events.NewHub()
@@ -153,5 +153,5 @@ func TestStoppedControllerGetsNothing(t *testing.T) {
 			next(t, stopped)
 		}
 		return left
-	}, patience).Should(BeZero())
+	}, timeout).Should(BeZero())
 }

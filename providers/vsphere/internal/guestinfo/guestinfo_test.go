@@ -35,7 +35,7 @@ func TestBootstrap(t *testing.T) {
 }
 
 // A guest decodes once, so it could not read data that a bootstrap provider has already encoded.
-func TestBootstrapDataThatIsBase64AlreadyIsNotEncodedTwice(t *testing.T) {
+func TestBase64BootstrapData(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	data := []byte("#cloud-config\nhostname: ü\n")
@@ -48,7 +48,7 @@ func TestBootstrapDataThatIsBase64AlreadyIsNotEncodedTwice(t *testing.T) {
 	}
 }
 
-func TestBootstrapThatCannotBeUsed(t *testing.T) {
+func TestInvalidBootstrap(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	_, err := guestinfo.Bootstrap("powershell", []byte("x"))
@@ -92,7 +92,7 @@ func TestHashFollowsTheSpec(t *testing.T) {
 	g.Expect(hash(g, "vm-2", same)).NotTo(Equal(hash(g, "vm", same)), "the name")
 }
 
-func TestBootstrapDataIsRecognised(t *testing.T) {
+func TestHasBootstrapData(t *testing.T) {
 	g := NewWithT(t)
 	data, err := guestinfo.Bootstrap("cloud-config", []byte("#cloud-config"))
 	g.Expect(err).NotTo(HaveOccurred())

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/identity"
 )
 
-func TestClusterWithoutIdentityUsesTheManagersFile(t *testing.T) {
+func TestClusterWithoutIdentityUsesManagerFile(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r, _, _ := newResolver(t)
@@ -34,7 +34,7 @@ func TestClusterWithoutIdentityUsesTheManagersFile(t *testing.T) {
 	}
 }
 
-func TestManagersFileIsForItsServersOnly(t *testing.T) {
+func TestManagerFileServers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	file := &identity.File{Path: filepath.Join(t.TempDir(), "credentials.yaml")}
@@ -45,7 +45,7 @@ func TestManagersFileIsForItsServersOnly(t *testing.T) {
 	g.Expect(account.For("mine.example.com")).To(MatchError(And(ContainSubstring(file.Path), ContainSubstring("mine.example.com"))))
 }
 
-func TestThumbprintOfATenantDoesNotDecideWhereTheManagersAccountIsSent(t *testing.T) {
+func TestTenantThumbprintWithManagerAccount(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	file := &identity.File{Path: filepath.Join(t.TempDir(), "credentials.yaml")}
@@ -65,7 +65,7 @@ func TestThumbprintOfATenantDoesNotDecideWhereTheManagersAccountIsSent(t *testin
 	g.Expect(identity.Account{Username: "one", Password: "own"}.Pinned("vc.example.com", "AB:CD")).To(Succeed(), "the account is the tenant's")
 }
 
-func TestFileThatCannotBeUsed(t *testing.T) {
+func TestUnusableFile(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]string{
 		"empty":       "",
@@ -89,7 +89,7 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 }
 
 // A Secret volume is a symlink to a directory that is replaced as a whole; the file itself is never written.
-func TestRotationOfAProjectedSecretIsNoticed(t *testing.T) {
+func TestProjectedSecretRotation(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	mount := t.TempDir()
@@ -110,18 +110,18 @@ func TestRotationOfAProjectedSecretIsNoticed(t *testing.T) {
 	g.Eventually(func() chan struct{} {
 		write(g, filepath.Join(mount, "unrelated"), "")
 		return changes
-	}, patience).Should(Receive())
+	}, timeout).Should(Receive())
 	project("..2", "after")
 	g.Eventually(func() (string, error) {
 		<-changes
 		account, err := file.Account()
 		return account.Password, err
-	}, patience).Should(Equal("after"))
+	}, timeout).Should(Equal("after"))
 	g.Expect(stop()).To(Succeed())
 }
 
 // A manager whose clusters all have an identityRef needs neither the file nor its directory.
-func TestMissingFolderDoesNotStopTheManager(t *testing.T) {
+func TestMissingCredentialsFolder(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	file := &identity.File{Path: filepath.Join(t.TempDir(), "missing", "credentials.yaml")}
@@ -130,7 +130,7 @@ func TestMissingFolderDoesNotStopTheManager(t *testing.T) {
 	g.Expect(err).To(MatchError(identity.ErrNotUsable))
 }
 
-const patience = time.Minute
+const timeout = time.Minute
 
 // start watches the file until stop is called.
 func start(t *testing.T, file *identity.File) (stop func() error) {

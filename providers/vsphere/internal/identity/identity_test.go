@@ -69,7 +69,7 @@ func clusterIn(namespace string, kind infrav1.VSphereIdentityKind, name string) 
 	}
 }
 
-func TestSecretOfTheClustersNamespace(t *testing.T) {
+func TestSecretInClusterNamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r, _, _ := newResolver(t, secret("tenant-one", "account", account("one", "secret-1")), secret("tenant-two", "account", account("two", "secret-2")))
@@ -110,7 +110,7 @@ func TestSecretIsReadOncePerVersion(t *testing.T) {
 	g.Expect(err).To(MatchError(identity.ErrNotUsable), "what is remembered of a Secret goes with it")
 }
 
-func TestSecretThatCannotBeUsed(t *testing.T) {
+func TestUnusableSecret(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]map[string]string{
 		"no password":       {identity.UsernameKey: "one"},
@@ -169,7 +169,7 @@ func TestVSphereClusterIdentity(t *testing.T) {
 
 // The Secret of an identity is in the manager's namespace; a Secret with that name in the tenant's namespace must not replace
 // it.
-func TestSecretOfAnIdentityIsTheManagers(t *testing.T) {
+func TestIdentitySecretIsInManagerNamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r, _, _ := newResolver(t, secret("tenant-one", "shared", account("mallory", "x")), &infrav1.VSphereClusterIdentity{
@@ -181,7 +181,7 @@ func TestSecretOfAnIdentityIsTheManagers(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring(managerNamespace + "/shared")))
 }
 
-func TestIdentityThatIsNotThere(t *testing.T) {
+func TestMissingIdentity(t *testing.T) {
 	t.Parallel()
 	r, _, _ := newResolver(t)
 	for kind, says := range map[infrav1.VSphereIdentityKind]string{
@@ -196,7 +196,7 @@ func TestIdentityThatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestAccountIsForItsServersOnly(t *testing.T) {
+func TestAccountServers(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		servers []string
@@ -240,7 +240,7 @@ func TestAccountIsForItsServersOnly(t *testing.T) {
 }
 
 // A recreated Secret has another resourceVersion and is read anyway. Therefore this one is restored unchanged.
-func TestPasswordOfADeletedSecretIsForgotten(t *testing.T) {
+func TestDeletedSecretIsDropped(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r, with, secrets := newResolver(t, secret("tenant-one", "account", account("one", "s3cret")))
@@ -259,7 +259,7 @@ func TestPasswordOfADeletedSecretIsForgotten(t *testing.T) {
 	g.Expect(secrets.reads.Load()).To(Equal(before+1), "its content was read again, not remembered")
 }
 
-func TestPasswordEndsWithItsSecretThoughNobodyAsksAgain(t *testing.T) {
+func TestDeletedSecretIsDroppedWithoutRequest(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	stored := secret("tenant-one", "account", account("one", "s3cret"))

@@ -15,7 +15,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-func TestAServerHasOneSpelling(t *testing.T) {
+func TestServerSpellings(t *testing.T) {
 	t.Parallel()
 	for server, want := range map[string]string{
 		"vc":                          "vc",
@@ -45,7 +45,7 @@ func TestAServerHasOneSpelling(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoServerIsTheSameAsNone(t *testing.T) {
+func TestInvalidServerEqualsNone(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{
 		"", " ", "/", "https://", "https:///sdk", "/sdk", ".", ":443", "https://:443",
@@ -66,9 +66,9 @@ func TestWhatIsNoServerIsTheSameAsNone(t *testing.T) {
 	}
 }
 
-// TestSpellingsOfServersThatReachDifferentHostsAreDifferent tries some thousand spellings, and compares five of each server
+// TestDifferentHostsAreDifferentServers tries some thousand spellings, and compares five of each server
 // with each other.
-func TestSpellingsOfServersThatReachDifferentHostsAreDifferent(t *testing.T) {
+func TestDifferentHostsAreDifferentServers(t *testing.T) {
 	t.Parallel()
 	some, times := map[string]string{}, map[string]int{}
 	for _, before := range []string{"", "https://", "HTTPS://", "http://", "https://https://", "https://http://", "//", "user@", "https://user:vc@", "[", " "} {

@@ -24,7 +24,7 @@ func network(devices ...infrav1.NetworkDeviceSpec) infrav1.NetworkSpec {
 	return infrav1.NetworkSpec{Devices: devices}
 }
 
-func TestAddressesOfPoolsComeToThoseOfTheCard(t *testing.T) {
+func TestPoolAddressesAreAddedToDevice(t *testing.T) {
 	t.Parallel()
 	type device = infrav1.NetworkDeviceSpec
 	for name, tc := range map[string]struct {
@@ -63,7 +63,7 @@ func TestAddressesOfPoolsComeToThoseOfTheCard(t *testing.T) {
 	}
 }
 
-func TestWrongAnswersOfPoolsAreNamed(t *testing.T) {
+func TestInvalidPoolAddresses(t *testing.T) {
 	t.Parallel()
 	type device = infrav1.NetworkDeviceSpec
 	noPrefix := given(0, "vm-0-0", "10.0.0.5", 0, "")
@@ -73,23 +73,23 @@ func TestWrongAnswersOfPoolsAreNamed(t *testing.T) {
 		given   []ipam.Given
 		want    []string
 	}{
-		"no address":       {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "ten", 24, "")}, []string{"IPAddressClaim vm-0-0 has ten of Pool p: which is no address"}},
+		"no address":       {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "ten", 24, "")}, []string{"IPAddressClaim vm-0-0 has the address ten of Pool p: which is not an IP address"}},
 		"no prefix":        {[]device{{}}, []ipam.Given{noPrefix}, []string{"without the prefix length of its subnet"}},
-		"prefix too large": {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 64, "")}, []string{"with prefix length 64, and at most 32 is possible"}},
+		"prefix too large": {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 64, "")}, []string{"with prefix length 64, which must be at most 32"}},
 		"twice on a card": {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, ""), given(0, "vm-0-1", "10.0.0.5", 16, "")},
-			[]string{"IPAddressClaim vm-0-1 has 10.0.0.5 of Pool p: IPAddressClaim vm-0-0 has that, too"}},
+			[]string{"IPAddressClaim vm-0-1 has the address 10.0.0.5 of Pool p: IPAddressClaim vm-0-0 has the same address"}},
 		"twice on two cards": {[]device{{}, {}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, ""), given(1, "vm-1-0", "10.0.0.5", 24, "")},
-			[]string{"IPAddressClaim vm-0-0 has that, too"}},
+			[]string{"IPAddressClaim vm-0-0 has the same address"}},
 		"the card's own": {[]device{{}, {IPAddrs: []string{"10.0.0.5/24"}}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, "")},
-			[]string{"spec.network.devices[1].ipAddrs[0] has that, too"}},
+			[]string{"spec.network.devices[1].ipAddrs[0] has the same address"}},
 		"gateway of the other IP family": {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, "fe80::1")}, []string{"with gateway fe80::1, which is of the other IP family"}},
-		"gateway that is none":           {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, "router")}, []string{"with gateway router, which is no address"}},
+		"invalid gateway":                {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, "router")}, []string{"with gateway router, which is not an IP address"}},
 		"gateway outside of the subnet":  {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, "10.0.1.1")}, []string{"with gateway 10.0.1.1, which is outside its subnet 10.0.0.0/24"}},
 		"the gateway's own address":      {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.1", 24, "10.0.0.1")}, []string{"which is also its gateway"}},
 		"another gateway than the card":  {[]device{{Gateway4: "10.0.0.2"}}, []ipam.Given{given(0, "vm-0-0", "10.0.0.5", 24, "10.0.0.1")}, []string{"with gateway 10.0.0.1, but gateway4 of the card is 10.0.0.2"}},
-		"two gateways of one IP version": {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "2001:db8::5", 64, "2001:db8::1"), given(0, "vm-0-1", "2001:db8::6", 64, "fe80::1")},
+		"two gateways of one IP family": {[]device{{}}, []ipam.Given{given(0, "vm-0-0", "2001:db8::5", 64, "2001:db8::1"), given(0, "vm-0-1", "2001:db8::6", 64, "fe80::1")},
 			[]string{"with gateway fe80::1, but gateway6 of the card is 2001:db8::1"}},
-		"all of them": {[]device{{}}, []ipam.Given{noPrefix, given(0, "vm-0-1", "ten", 24, "")}, []string{"without the prefix length", "which is no address"}},
+		"all of them": {[]device{{}}, []ipam.Given{noPrefix, given(0, "vm-0-1", "ten", 24, "")}, []string{"without the prefix length", "which is not an IP address"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +101,7 @@ func TestWrongAnswersOfPoolsAreNamed(t *testing.T) {
 	}
 }
 
-func TestClaimsAreNamedByCardAndPool(t *testing.T) {
+func TestClaimNames(t *testing.T) {
 	t.Parallel()
 	pools := make([]infrav1.IPPoolReference, 2)
 	NewWithT(t).Expect(ipam.ClaimNames("vm", []infrav1.NetworkDeviceSpec{{AddressesFromPools: pools}, {}, {AddressesFromPools: pools[:1]}})).

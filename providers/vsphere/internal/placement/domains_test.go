@@ -75,7 +75,7 @@ func TestObservations(t *testing.T) {
 	}
 }
 
-func TestObservationsCarryWhatIsPublished(t *testing.T) {
+func TestObservationAttributes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	got := placement.Observations([]placement.Zone{

@@ -71,7 +71,7 @@ func networkCases() map[string]networkCase {
 }
 
 // The networks of a failure domain are merged into the machine's cards, one by one.
-func TestNetworksOfAZone(t *testing.T) {
+func TestZoneNetworks(t *testing.T) {
 	t.Parallel()
 	for name, tc := range networkCases() {
 		t.Run(name, func(t *testing.T) {

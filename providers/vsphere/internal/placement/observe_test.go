@@ -86,7 +86,7 @@ func hostGroup(name string) infrav1.Topology {
 	}
 }
 
-func TestCheckAsksForEverythingThatAZoneNames(t *testing.T) {
+func TestCheckCoversAllZoneFields(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	zone := newZone("a", in(infrav1.Topology{

@@ -71,7 +71,7 @@ func TestMachineWithoutZoneKeepsItsOwnPlacement(t *testing.T) {
 	g.Expect(spec.GuestSoftPowerOffTimeoutSeconds).To(BeEquivalentTo(30))
 }
 
-func TestClusterFillsInWhatTheMachineLeavesOut(t *testing.T) {
+func TestClusterDefaults(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	machine := newMachine()
@@ -82,7 +82,7 @@ func TestClusterFillsInWhatTheMachineLeavesOut(t *testing.T) {
 	g.Expect(spec.Thumbprint).To(Equal("of the cluster"))
 }
 
-func TestZoneComesBeforeMachineAndCluster(t *testing.T) {
+func TestZoneTakesPrecedence(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	zone := newZone("a", func(z *placement.Zone) {
@@ -113,7 +113,7 @@ func TestZoneComesBeforeMachineAndCluster(t *testing.T) {
 }
 
 // A template can be older than a renewed certificate; with the old thumbprint its machines can be neither created nor deleted.
-func TestThumbprintIsOfWhoKnowsTheServer(t *testing.T) {
+func TestThumbprintSource(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		server        string
@@ -142,7 +142,7 @@ func TestThumbprintIsOfWhoKnowsTheServer(t *testing.T) {
 	}
 }
 
-func TestAnotherServerIsNotReachedWithTheThumbprintOfTheCluster(t *testing.T) {
+func TestClusterThumbprintIsNotUsedForOtherServer(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	machine := newMachine()
@@ -152,7 +152,7 @@ func TestAnotherServerIsNotReachedWithTheThumbprintOfTheCluster(t *testing.T) {
 	g.Expect(spec.Thumbprint).To(BeEmpty())
 }
 
-func TestZoneThatSaysLittleLeavesTheRest(t *testing.T) {
+func TestZoneWithFewFieldsKeepsOthers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	zone := newZone("a", func(z *placement.Zone) { z.Domain.Spec.Topology.ComputeCluster = "" })
@@ -167,7 +167,7 @@ func TestZoneThatSaysLittleLeavesTheRest(t *testing.T) {
 	g.Expect(spec.Network.Devices[0].NetworkName).To(Equal("network"))
 }
 
-func TestPoolOfTheMachineIsKeptInAZoneThatNamesNone(t *testing.T) {
+func TestMachinePoolIsKeptWithoutZonePool(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	spec, err := placement.VM(newCluster(), newMachine(), newZone("a"))
@@ -192,7 +192,7 @@ func TestZoneWithoutFailureDomainPlacesNothing(t *testing.T) {
 	g.Expect(spec).To(BeZero(), "above all not the machine's own placement")
 }
 
-func TestPlacementLeavesItsArgumentsAlone(t *testing.T) {
+func TestPlacementDoesNotModifyArguments(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	machine := newMachine()
@@ -235,7 +235,7 @@ func TestSelects(t *testing.T) {
 	}
 }
 
-func TestSelectedKeepsTheOrder(t *testing.T) {
+func TestSelectedOrder(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	cluster := newCluster(func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = &metav1.LabelSelector{} })

@@ -20,7 +20,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-func TestTheDomainsOfAClusterAreTheZonesThatItSelects(t *testing.T) {
+func TestClusterDomainsAreSelectedZones(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
@@ -42,7 +42,7 @@ func TestTheDomainsOfAClusterAreTheZonesThatItSelects(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 }
 
-func TestAMachineExistsFromTheMomentInWhichItsPlaceWasDecided(t *testing.T) {
+func TestMachineIsPlacedOnceZoneIsRecorded(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		change func(*infrav1.VSphereMachine)

@@ -18,7 +18,7 @@ import (
 )
 
 // identity creates a VSphereClusterIdentity for the test, with its own Secret in the manager's namespace.
-func (w *world) identity(name string, allowed *infrav1.AllowedNamespaces, changes ...func(*infrav1.VSphereClusterIdentity)) *infrav1.VSphereClusterIdentity {
+func (w *fixture) identity(name string, allowed *infrav1.AllowedNamespaces, changes ...func(*infrav1.VSphereClusterIdentity)) *infrav1.VSphereClusterIdentity {
 	w.t.Helper()
 	w.account("identity-" + name)
 	identity := &infrav1.VSphereClusterIdentity{
@@ -46,48 +46,48 @@ func onServer(vc *simulator.Server) func(*infrav1.VSphereCluster) {
 	}
 }
 
-func (w *world) available(cluster *infrav1.VSphereCluster) {
+func (w *fixture) waitForAvailable(cluster *infrav1.VSphereCluster) {
 	w.t.Helper()
-	w.condition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.VSphereClusterVCenterAvailableReason)
+	w.waitForCondition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.VSphereClusterVCenterAvailableReason)
 }
 
-func (w *world) refused(cluster *infrav1.VSphereCluster) string {
+func (w *fixture) waitForCredentialsError(cluster *infrav1.VSphereCluster) string {
 	w.t.Helper()
-	return w.condition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.CredentialsInvalidReason)
+	return w.waitForCondition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.CredentialsInvalidReason)
 }
 
 func tenant(name string) *infrav1.AllowedNamespaces {
 	return &infrav1.AllowedNamespaces{Selector: metav1.LabelSelector{MatchLabels: map[string]string{"tenant": name}}}
 }
 
-func TestIdentityStaysAsLongAsItIsUsed(t *testing.T) {
+func TestIdentityInUseIsNotDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	identity := w.identity("shared", &infrav1.AllowedNamespaces{})
-	w.condition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
+	w.waitForCondition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
 	cluster := w.cluster("one", using(identity))
-	w.available(cluster)
+	w.waitForAvailable(cluster)
 	machine := w.worker("node")
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 
 	w.Expect(w.client.Delete(t.Context(), identity)).To(Succeed())
-	message := w.condition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityDeletingReason)
+	message := w.waitForCondition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityDeletingReason)
 	w.Expect(message).To(ContainSubstring(w.name + "/one"))
 	w.remove(machine)
 	w.Expect(w.vms()).To(BeEmpty(), "the account was there to the end")
 	w.Expect(w.client.Delete(t.Context(), cluster)).To(Succeed())
-	w.gone(cluster)
-	w.gone(identity)
+	w.waitForDeletion(cluster)
+	w.waitForDeletion(identity)
 	secret := &corev1.Secret{ObjectMeta: w.meta("identity-shared")}
 	w.get(secret)
 	w.Expect(secret.Finalizers).To(BeEmpty(), "the garbage collector may have it")
 }
 
-func TestSecretThatAnIdentityNoLongerNamesIsReleased(t *testing.T) {
+func TestFormerSecretOfIdentityIsReleased(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	identity := w.identity("moving", &infrav1.AllowedNamespaces{})
-	w.condition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
+	w.waitForCondition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
 	w.create(w.secret("next", w.vc.Username(), w.vc.Password()))
 	update(w, identity, func(i *infrav1.VSphereClusterIdentity) { i.Spec.SecretName = "next" })
 	for name, owners := range map[string]int{"next": 1, "identity-moving": 0} {
@@ -100,64 +100,64 @@ func TestSecretThatAnIdentityNoLongerNamesIsReleased(t *testing.T) {
 	}
 }
 
-func TestIdentityIsForTheNamespacesItSelects(t *testing.T) {
+func TestIdentityAllowedNamespaces(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	one, two, none := w.identity("one", tenant("one")), w.identity("two", tenant("two")), w.identity("none", nil)
 	for name, identity := range map[string]*infrav1.VSphereClusterIdentity{"wrong": two, "nobody": none} {
 		cluster := w.cluster(name, using(identity))
-		w.Expect(w.refused(cluster)).To(And(ContainSubstring("allowedNamespaces"), ContainSubstring(w.name)))
+		w.Expect(w.waitForCredentialsError(cluster)).To(And(ContainSubstring("allowedNamespaces"), ContainSubstring(w.name)))
 		w.Expect(cluster.Status.Initialization.Provisioned).To(BeNil())
 		update(w, identity, func(i *infrav1.VSphereClusterIdentity) { i.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{} })
-		w.available(cluster)
+		w.waitForAvailable(cluster)
 	}
 	cluster := w.cluster("one", using(one))
-	w.refused(cluster)
+	w.waitForCredentialsError(cluster)
 	update(w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}}, func(ns *corev1.Namespace) {
 		ns.Labels["tenant"] = "one"
 	})
-	w.available(cluster)
+	w.waitForAvailable(cluster)
 }
 
 // A user who may create a cluster chooses its server; an account that the user may use must not be sent to a server of the
 // user's own.
-func TestAccountBoundToAServerIsSentToNoOther(t *testing.T) {
+func TestAccountServersAreEnforced(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	mine := simulator.Start(t, simulator.ThreeZones())
 	bound := w.identity("bound", &infrav1.AllowedNamespaces{}, func(i *infrav1.VSphereClusterIdentity) { i.Spec.Servers = []string{w.vc.Host()} })
 	w.writeFile("username: %s\npassword: %s\nservers: [%s]\n", w.vc.Username(), w.vc.Password(), w.vc.Host())
 	own := func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef = infrav1.VSphereIdentityReference{} }
 	for name, account := range map[string]func(*infrav1.VSphereCluster){"identity": using(bound), "own": own} {
 		cluster := w.cluster(name, account, onServer(mine))
-		w.Expect(w.refused(cluster)).To(And(ContainSubstring(mine.Host()), ContainSubstring(w.vc.Host()), ContainSubstring("spec.server")))
+		w.Expect(w.waitForCredentialsError(cluster)).To(And(ContainSubstring(mine.Host()), ContainSubstring(w.vc.Host()), ContainSubstring("spec.server")))
 		right := w.cluster(name+"-right", account, onServer(w.vc))
-		w.available(right)
+		w.waitForAvailable(right)
 	}
 	w.Expect(mine.Calls()).To(BeEmpty(), "it was not even asked who it is")
 
 	update(w, bound, func(i *infrav1.VSphereClusterIdentity) { i.Spec.Servers = append(i.Spec.Servers, mine.Host()) })
-	w.available(&infrav1.VSphereCluster{ObjectMeta: w.meta("identity")})
+	w.waitForAvailable(&infrav1.VSphereCluster{ObjectMeta: w.meta("identity")})
 }
 
-func TestSecretOfAnIdentityIsItsOwn(t *testing.T) {
+func TestSecretOfIdentityHasOneOwner(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
-	w.available(w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil }))
+	w := newFixture(t, simulator.ThreeZones())
+	w.waitForAvailable(w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil }))
 	identity := w.identity("greedy", &infrav1.AllowedNamespaces{}, func(i *infrav1.VSphereClusterIdentity) { i.Spec.SecretName = "account" })
-	message := w.condition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentitySecretAlreadyInUseReason)
+	message := w.waitForCondition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentitySecretAlreadyInUseReason)
 	w.Expect(message).To(ContainSubstring("VSphereCluster one"))
 
 	missing := w.identity("missing", &infrav1.AllowedNamespaces{}, func(i *infrav1.VSphereClusterIdentity) { i.Spec.SecretName = "later" })
-	w.condition(missing, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentitySecretNotAvailableReason)
+	w.waitForCondition(missing, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentitySecretNotAvailableReason)
 	w.account("later")
-	w.condition(missing, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
+	w.waitForCondition(missing, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
 }
 
 // A cluster must not keep a Secret that it no longer uses.
-func TestSecretThatIsNoLongerNamedIsReleased(t *testing.T) {
+func TestFormerSecretIsReleased(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	cluster := w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil })
 	first, second := &corev1.Secret{ObjectMeta: w.meta("account")}, &corev1.Secret{ObjectMeta: w.meta("second")}
 	owned := func(secret *corev1.Secret, want bool) {
@@ -176,26 +176,26 @@ func TestSecretThatIsNoLongerNamedIsReleased(t *testing.T) {
 	identity := w.identity("shared", &infrav1.AllowedNamespaces{})
 	update(w, cluster, using(identity))
 	owned(second, false)
-	w.available(cluster)
+	w.waitForAvailable(cluster)
 }
 
 // A zone whose cluster gets a usable account is checked even if a session of that account is already open.
 func TestZoneIsCheckedWhenItsClusterGetsAnAccount(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.writeAccount(`""`) // otherwise the manager's account would be used
-	w.available(w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil }))
+	w.waitForAvailable(w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil }))
 	w.cluster("two", func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef.Name = "later" })
 	zone := w.threeZones()[0]
-	w.condition(zone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.CredentialsInvalidReason)
+	w.waitForCondition(zone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.CredentialsInvalidReason)
 	w.account("later")
-	w.condition(zone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VSphereDeploymentZoneVCenterAvailableReason)
+	w.waitForCondition(zone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VSphereDeploymentZoneVCenterAvailableReason)
 }
 
 // A zone's own identity need not allow any namespace, and passwords of other accounts do not affect the zone.
 func TestZoneIsCheckedWithItsOwnIdentity(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.writeAccount(`""`)
 	identity := w.identity("zones", nil)
 	w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef.Name = "missing" })
@@ -203,75 +203,75 @@ func TestZoneIsCheckedWithItsOwnIdentity(t *testing.T) {
 		func(z *infrav1.VSphereDeploymentZone, _ *infrav1.VSphereFailureDomain) {
 			z.Spec.IdentityRef = &infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: identity.Name}
 		})
-	w.condition(zone, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+	w.waitForCondition(zone, clusterv1.ReadyCondition, clusterv1.ReadyReason)
 	w.Expect(zone.Status.CheckedBy).To(Equal(infrav1.IdentityAccount))
 }
 
-func TestIdentityThatOnlyAZoneNamesStaysAsLongAsTheZone(t *testing.T) {
+func TestIdentityUsedByZoneIsNotDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	identity := w.identity("of-a-zone", nil)
 	zone := w.zone("a", infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "zone-a", Datastore: "datastore-a"},
 		func(z *infrav1.VSphereDeploymentZone, _ *infrav1.VSphereFailureDomain) {
 			z.Spec.IdentityRef = &infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: identity.Name}
 		})
-	w.condition(zone, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+	w.waitForCondition(zone, clusterv1.ReadyCondition, clusterv1.ReadyReason)
 
 	w.Expect(w.client.Delete(t.Context(), identity)).To(Succeed())
-	message := w.condition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityDeletingReason)
+	message := w.waitForCondition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityDeletingReason)
 	w.Expect(message).To(ContainSubstring("VSphereDeploymentZone " + zone.Name))
 	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
-	w.gone(zone)
-	w.gone(identity)
+	w.waitForDeletion(zone)
+	w.waitForDeletion(identity)
 }
 
 func TestPasswordRotatedInTheSecret(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.writeAccount(`""`) // the zone is checked with the account of the Secret
 	cluster := w.cluster("one")
 	zone := w.threeZones()[0]
 	before := w.machine("one", "before", zone.Name)
-	w.provisioned(before)
+	w.waitForProvisioned(before)
 	w.rotate(func(password string) {
 		update(w, &corev1.Secret{ObjectMeta: w.meta("account")}, func(s *corev1.Secret) { s.Data["password"] = []byte(password) })
 	})
-	w.provisioned(w.machine("one", "after", zone.Name))
+	w.waitForProvisioned(w.machine("one", "after", zone.Name))
 	w.remove(before)
-	w.available(cluster)
-	w.condition(zone, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+	w.waitForAvailable(cluster)
+	w.waitForCondition(zone, clusterv1.ReadyCondition, clusterv1.ReadyReason)
 }
 
-func TestPasswordRotatedInTheManagersFile(t *testing.T) {
+func TestPasswordRotatedInManagerFile(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.writeAccount(w.vc.Password())
 	cluster := w.cluster("one", func(c *infrav1.VSphereCluster) {
 		c.Spec.FailureDomainSelector, c.Spec.IdentityRef = nil, infrav1.VSphereIdentityReference{}
 	})
 	before := w.worker("before")
-	w.provisioned(before)
+	w.waitForProvisioned(before)
 	w.rotate(func(password string) { w.writeAccount(password) })
-	w.provisioned(w.worker("after"))
+	w.waitForProvisioned(w.worker("after"))
 	w.remove(before)
-	w.available(cluster)
+	w.waitForAvailable(cluster)
 }
 
 // Without an account there is no session, so no event of a vCenter triggers a reconcile.
-func TestManagersFileBecomesUsable(t *testing.T) {
+func TestManagerFileBecomesUsable(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.writeAccount(`""`)
 	cluster := w.cluster("one", func(c *infrav1.VSphereCluster) {
 		c.Spec.FailureDomainSelector, c.Spec.IdentityRef = nil, infrav1.VSphereIdentityReference{}
 	})
-	w.Expect(w.refused(cluster)).To(ContainSubstring(w.file))
+	w.Expect(w.waitForCredentialsError(cluster)).To(ContainSubstring(w.file))
 	w.writeAccount(w.vc.Password())
-	w.available(cluster)
+	w.waitForAvailable(cluster)
 }
 
 // rotate changes the password in vCenter, then where the manager reads it, and ends the sessions of the old password.
-func (w *world) rotate(write func(password string)) {
+func (w *fixture) rotate(write func(password string)) {
 	w.t.Helper()
 	w.vc.SetPassword("rotated")
 	write("rotated")
@@ -279,34 +279,34 @@ func (w *world) rotate(write func(password string)) {
 }
 
 // writeAccount replaces the manager's file as a whole, as for a projected Secret.
-func (w *world) writeAccount(password string) {
+func (w *fixture) writeAccount(password string) {
 	w.t.Helper()
 	w.writeFile("username: %s\npassword: %s\nservers: [%q]\n", w.vc.Username(), password, w.vc.Host())
 }
 
-func (w *world) writeFile(format string, args ...any) {
+func (w *fixture) writeFile(format string, args ...any) {
 	w.t.Helper()
 	next := w.file + ".next"
 	w.Expect(os.WriteFile(next, fmt.Appendf(nil, format, args...), 0o600)).To(Succeed())
 	w.Expect(os.Rename(next, w.file)).To(Succeed())
 }
 
-func TestSessionsExpireInTheMiddleOfAClone(t *testing.T) {
+func TestSessionsExpireDuringClone(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	w.vc.HoldTasks("CloneVM_Task")
 	machine := w.worker("node")
-	w.inFlight("node", "CloneVM_Task")
+	w.waitForTask("node", "CloneVM_Task")
 	w.vc.ExpireSessions()
 	w.vc.ReleaseTasks("CloneVM_Task")
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vc.Calls()["CloneVM_Task"]).To(Equal(1))
 	w.Expect(w.vms()).To(HaveLen(1))
 }
 
-func TestSessionsExpireOverAndOverDuringProvisioning(t *testing.T) {
+func TestSessionsExpireRepeatedly(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	tag, err := w.vc.TagID("zone-a")
 	w.Expect(err).NotTo(HaveOccurred())
 	var machines []*infrav1.VSphereMachine
@@ -315,7 +315,7 @@ func TestSessionsExpireOverAndOverDuringProvisioning(t *testing.T) {
 		w.vc.ExpireSessions()
 	}
 	for _, machine := range machines {
-		w.provisioned(machine)
+		w.waitForProvisioned(machine)
 	}
 	w.Expect(w.vms()).To(HaveLen(5))
 }

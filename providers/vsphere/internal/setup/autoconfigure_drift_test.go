@@ -13,8 +13,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// drifts returns changes by another client to what was created, and the resulting condition message.
-func drifts() map[string]struct {
+// driftCases returns changes by another client to what was created, and the resulting condition message.
+func driftCases() map[string]struct {
 	do   func(*simulator.Server) error
 	want string
 } {
@@ -40,26 +40,26 @@ func drifts() map[string]struct {
 			`host group "rack-a-hosts": it was removed`},
 		"adds a host": {func(s *simulator.Server) error {
 			return s.SetHostGroup("cluster-1", "rack-a-hosts", "host-a-1", "host-a-2", "host-b-1")
-		}, `host group "rack-a-hosts": it has the hosts host-a-1, host-a-2, host-b-1 and not host-a-1, host-a-2`},
+		}, `host group "rack-a-hosts": it has the hosts host-a-1, host-a-2, host-b-1 instead of host-a-1, host-a-2`},
 	}
 }
 
-func TestWhatSomebodyChangesIsReportedAndRepairedWhereThatIsAskedFor(t *testing.T) {
+func TestDriftIsReportedAndRepaired(t *testing.T) {
 	t.Parallel()
-	for name, tc := range drifts() {
+	for name, tc := range driftCases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, bareHosts())
+			w := newFixture(t, bareHosts())
 			zone := w.autoRack("a", named("a"))
-			w.made(zone)
+			w.waitForConfigured(zone)
 			calls := w.vc.Calls()["ReconfigureComputeResource_Task"]
 			w.Expect(tc.do(w.vc)).To(Succeed())
 			w.Expect(w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason)).To(And(
 				ContainSubstring(tc.want), ContainSubstring("revert the change, or set drift of VSphereFailureDomain "+zone.Name+" to Repair")))
-			w.toldOf(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason)
+			w.waitForZoneEvent(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason)
 			w.Expect(w.vc.Calls()["ReconfigureComputeResource_Task"]).To(Equal(calls), "nothing is touched")
 			update(w, &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Name}}, repairing)
-			w.made(zone)
+			w.waitForConfigured(zone)
 			for _, line := range racked("a") {
 				w.Expect(w.configuration()).To(ContainElement(line))
 			}
@@ -67,16 +67,16 @@ func TestWhatSomebodyChangesIsReportedAndRepairedWhereThatIsAskedFor(t *testing.
 	}
 }
 
-func TestTagThatSomebodyTakesOffIsReportedAndRepaired(t *testing.T) {
+func TestDetachedTagIsReportedAndRepaired(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		options []simulator.Option
-		look    func(*world)
+		look    func(*fixture)
 	}{
-		"at once": {nil, func(*world) {}},
+		"at once": {nil, func(*fixture) {}},
 		"when the zone is looked at, where vCenter does not report tag events": {
 			[]simulator.Option{simulator.WithSilentTags()},
-			func(w *world) {
+			func(w *fixture) {
 				w.stop()
 				w.start()
 			},
@@ -84,14 +84,14 @@ func TestTagThatSomebodyTakesOffIsReportedAndRepaired(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, bareHosts(), tc.options...)
+			w := newFixture(t, bareHosts(), tc.options...)
 			zone := w.autoRack("a", named("a"))
-			w.made(zone)
+			w.waitForConfigured(zone)
 			w.Expect(w.vc.DetachTag("k8s-zone/zone-a", onCluster+"/host-a-1")).To(Succeed())
 			tc.look(w)
 			w.Expect(w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason)).To(ContainSubstring("on host-a-1: it was removed"))
 			update(w, &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Name}}, repairing)
-			w.made(zone)
+			w.waitForConfigured(zone)
 			w.Expect(w.configuration()).To(ConsistOf(racked("a")))
 		})
 	}

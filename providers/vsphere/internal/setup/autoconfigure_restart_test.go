@@ -14,8 +14,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// pending waits until an item is recorded as pending.
-func (w *world) pending(zone *infrav1.VSphereDeploymentZone, kind infrav1.ConfiguredKind) {
+// waitForPendingRecord waits until an item is recorded as pending.
+func (w *fixture) waitForPendingRecord(zone *infrav1.VSphereDeploymentZone, kind infrav1.ConfiguredKind) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		w.get(zone)
@@ -59,24 +59,24 @@ func TestRestartWhileAZoneIsBeingConfigured(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, bareHosts())
+			w := newFixture(t, bareHosts())
 			tc.before(w.vc)
 			zone := w.autoRack("a", named("a"))
-			w.pending(zone, infrav1.ConfiguredHostGroup)
+			w.waitForPendingRecord(zone, infrav1.ConfiguredHostGroup)
 			w.stop()
 			tc.meanwhile(w.vc)
 			w.Eventually(w.vc.RunningTasks).Should(BeEmpty())
 			w.start()
-			w.made(zone)
+			w.waitForConfigured(zone)
 			w.Expect(w.configuration()).To(ConsistOf(racked("a")))
 			w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
-			w.gone(zone)
+			w.waitForDeletion(zone)
 			w.Expect(w.configuration()).To(BeEmpty())
 		})
 	}
 }
 
-func TestRestartWhileWhatWasMadeIsBeingRemoved(t *testing.T) {
+func TestRestartWhileZoneIsBeingReleased(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ before, meanwhile func(*simulator.Server) }{
 		"while vCenter is at it": {
@@ -90,9 +90,9 @@ func TestRestartWhileWhatWasMadeIsBeingRemoved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, bareHosts())
+			w := newFixture(t, bareHosts())
 			zone := w.autoRack("a", named("a"))
-			w.made(zone)
+			w.waitForConfigured(zone)
 			tc.before(w.vc)
 			calls := w.vc.Calls()
 			w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
@@ -101,14 +101,14 @@ func TestRestartWhileWhatWasMadeIsBeingRemoved(t *testing.T) {
 			tc.meanwhile(w.vc)
 			w.Eventually(w.vc.RunningTasks).Should(BeEmpty())
 			w.start()
-			w.gone(zone)
+			w.waitForDeletion(zone)
 			w.Expect(w.configuration()).To(BeEmpty())
 		})
 	}
 }
 
 // A call without a response may have been executed: what it created is found, and belongs to the zone.
-func TestAnswersThatGetLostLeaveNothingBehind(t *testing.T) {
+func TestLostResponsesLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{
 		"ReconfigureComputeResource_Task", "REST POST /rest/com/vmware/cis/tagging/category", "REST POST /rest/com/vmware/cis/tagging/tag",
@@ -116,26 +116,26 @@ func TestAnswersThatGetLostLeaveNothingBehind(t *testing.T) {
 	} {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, bareHosts())
+			w := newFixture(t, bareHosts())
 			w.vc.LoseAnswers(call, 1)
 			zone := w.autoRack("a", named("a"))
-			w.made(zone)
+			w.waitForConfigured(zone)
 			w.Expect(w.vc.Calls()[call]).To(BeNumerically(">", 0))
 			w.Expect(w.configuration()).To(ConsistOf(racked("a")))
 			w.vc.LoseAnswers("ReconfigureComputeResource_Task", 1)
 			w.vc.LoseAnswers("REST DELETE /rest/com/vmware/cis/tagging/tag/{id}", 1)
 			w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
-			w.gone(zone)
+			w.waitForDeletion(zone)
 			w.Expect(w.configuration()).To(BeEmpty())
 		})
 	}
 }
 
-func TestIdleConfiguredZoneCostsNoCall(t *testing.T) {
+func TestIdleConfiguredZoneMakesNoCalls(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bareHosts())
+	w := newFixture(t, bareHosts())
 	zone := w.autoRack("a", named("a"))
-	w.made(zone)
+	w.waitForConfigured(zone)
 	calls := func() map[string]int {
 		calls := w.vc.Calls()
 		delete(calls, "WaitForUpdatesEx")
@@ -145,6 +145,6 @@ func TestIdleConfiguredZoneCostsNoCall(t *testing.T) {
 		since := calls()
 		w.vc.ResetCalls()
 		return since
-	}).WithPolling(3 * glance * 20).Should(BeEmpty())
+	}).WithPolling(3 * pollInterval * 20).Should(BeEmpty())
 	w.Consistently(calls, "3s", "100ms").Should(BeEmpty())
 }

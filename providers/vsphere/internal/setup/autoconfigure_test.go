@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/origin"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/managementcluster"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
@@ -35,7 +35,7 @@ func bareHosts() simulator.Layout {
 }
 
 // autoRack creates a zone of the hosts of a rack, for which everything must be created.
-func (w *world) autoRack(letter string, changes ...func(*infrav1.VSphereFailureDomain)) *infrav1.VSphereDeploymentZone {
+func (w *fixture) autoRack(letter string, changes ...func(*infrav1.VSphereFailureDomain)) *infrav1.VSphereDeploymentZone {
 	w.t.Helper()
 	return w.zone(letter, infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "cluster-1", Datastore: simulator.SharedDatastore},
 		func(_ *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
@@ -60,20 +60,20 @@ func named(letter string) func(*infrav1.VSphereFailureDomain) {
 func repairing(d *infrav1.VSphereFailureDomain) { d.Spec.Drift = infrav1.RepairDrift }
 
 // autoConfigured waits until condition AutoConfigured has the reason, and returns its message.
-func (w *world) autoConfigured(zone *infrav1.VSphereDeploymentZone, reason string) string {
+func (w *fixture) autoConfigured(zone *infrav1.VSphereDeploymentZone, reason string) string {
 	w.t.Helper()
-	return w.condition(zone, infrav1.VSphereDeploymentZoneAutoConfiguredCondition, reason)
+	return w.waitForCondition(zone, infrav1.VSphereDeploymentZoneAutoConfiguredCondition, reason)
 }
 
-// made waits until everything that the zone requests is created, and the zone is ready.
-func (w *world) made(zone *infrav1.VSphereDeploymentZone) {
+// waitForConfigured waits until everything that the zone requests is created, and the zone is ready.
+func (w *fixture) waitForConfigured(zone *infrav1.VSphereDeploymentZone) {
 	w.t.Helper()
 	w.autoConfigured(zone, infrav1.VSphereDeploymentZoneAutoConfiguredReason)
-	w.condition(zone, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+	w.waitForCondition(zone, clusterv1.ReadyCondition, clusterv1.ReadyReason)
 }
 
 // configuration returns the groups, rules, categories and tags of the vCenter, one line each.
-func (w *world) configuration() []string {
+func (w *fixture) configuration() []string {
 	w.t.Helper()
 	lines := []string{}
 	hostGroups, err := w.vc.HostGroups("cluster-1")
@@ -120,7 +120,7 @@ func racked(letters ...string) []string {
 	return lines
 }
 
-func TestStory1FromAnEmptyComputeCluster(t *testing.T) {
+func TestAutoConfigureEmptyComputeCluster(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string][]simulator.Option{
 		"ours":        nil,
@@ -128,20 +128,20 @@ func TestStory1FromAnEmptyComputeCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, bareHosts(), options...)
+			w := newFixture(t, bareHosts(), options...)
 			cluster := w.cluster("one")
-			here, err := origin.Of(t.Context(), w.client)
+			here, err := managementcluster.Of(t.Context(), w.client)
 			w.Expect(err).NotTo(HaveOccurred())
 			var zones []*infrav1.VSphereDeploymentZone
 			for _, letter := range []string{"a", "b", "c"} {
 				zones = append(zones, w.autoRack(letter))
 			}
-			w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+			w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 			for i, zone := range zones {
 				letter := string(rune('a' + i))
-				w.made(zone)
+				w.waitForConfigured(zone)
 				machine := w.machine("one", "cp-"+letter, zone.Name)
-				w.provisioned(machine)
+				w.waitForProvisioned(machine)
 				vm := w.vms()["cp-"+letter]
 				w.Expect(vm.Host).To(HavePrefix("host-"+letter+"-"), "DRS runs it on the zone's hosts")
 				w.Expect(vm.Groups).To(ConsistOf(zone.Name+"-"+here+"-vms"), "the name says of which management cluster it is")
@@ -152,13 +152,13 @@ func TestStory1FromAnEmptyComputeCluster(t *testing.T) {
 	}
 }
 
-func TestWhatWasMadeGoesWithTheLastZoneThatUsesIt(t *testing.T) {
+func TestConfiguredObjectsAreRemovedWithLastZone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bareHosts())
+	w := newFixture(t, bareHosts())
 	w.cluster("one")
 	a, b := w.autoRack("a", named("a")), w.autoRack("b", named("b"))
-	w.made(a)
-	w.made(b)
+	w.waitForConfigured(a)
+	w.waitForConfigured(b)
 	w.Expect(w.configuration()).To(ConsistOf(racked("a", "b")))
 	for _, zone := range []*infrav1.VSphereDeploymentZone{a, b} {
 		w.Eventually(func(g Gomega) {
@@ -167,66 +167,66 @@ func TestWhatWasMadeGoesWithTheLastZoneThatUsesIt(t *testing.T) {
 		}).Should(Succeed())
 	}
 	machine := w.machine("one", "cp-a", a.Name)
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.client.Delete(t.Context(), a)).To(Succeed())
-	w.Expect(w.condition(a, clusterv1.ReadyCondition, clusterv1.DeletingReason)).To(ContainSubstring("cp-a"))
+	w.Expect(w.waitForCondition(a, clusterv1.ReadyCondition, clusterv1.DeletingReason)).To(ContainSubstring("cp-a"))
 	w.Expect(w.configuration()).To(ConsistOf(racked("a", "b")), "machines go first")
 	w.remove(machine)
-	w.gone(a)
+	w.waitForDeletion(a)
 	w.Expect(w.configuration()).To(ConsistOf(racked("b")))
-	w.made(b)
+	w.waitForConfigured(b)
 	w.Expect(w.client.Delete(t.Context(), b)).To(Succeed())
-	w.gone(b)
+	w.waitForDeletion(b)
 	w.Expect(w.configuration()).To(BeEmpty())
 }
 
-func TestZonesThatGoAtTheSameTimeLeaveNothing(t *testing.T) {
+func TestConcurrentZoneDeletionLeavesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bareHosts())
+	w := newFixture(t, bareHosts())
 	var zones []*infrav1.VSphereDeploymentZone
 	for _, letter := range []string{"a", "b", "c"} {
 		zones = append(zones, w.autoRack(letter))
 	}
 	for _, zone := range zones {
-		w.made(zone)
+		w.waitForConfigured(zone)
 	}
 	for _, zone := range zones {
 		w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
 	}
 	for _, zone := range zones {
-		w.gone(zone)
+		w.waitForDeletion(zone)
 	}
 	w.Expect(w.configuration()).To(BeEmpty())
 }
 
 // Objects created by an administrator are used and verified, and never changed or removed.
-func TestWhatOthersHaveMadeIsNeitherChangedNorRemoved(t *testing.T) {
+func TestForeignObjectsAreNotChanged(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.HostGroups())
+	w := newFixture(t, simulator.HostGroups())
 	zone := w.autoRack("a", named("a"), repairing)
-	w.made(zone)
+	w.waitForConfigured(zone)
 	w.Expect(zone.Status.Configured).To(BeEmpty())
 	w.Expect(w.vc.DisableRule("cluster-1", "rack-a", true)).To(Succeed())
-	message := w.condition(zone, infrav1.VSphereDeploymentZoneHostsReadyCondition, "HostsMisconfigured")
+	message := w.waitForCondition(zone, infrav1.VSphereDeploymentZoneHostsReadyCondition, "HostsMisconfigured")
 	w.Expect(message).To(ContainSubstring("disabled"))
 	w.Expect(w.vc.SetHostGroup("cluster-1", "rack-a-hosts", "host-a-1")).To(Succeed())
 	w.Expect(w.vc.DisableRule("cluster-1", "rack-a", false)).To(Succeed())
-	w.made(zone)
+	w.waitForConfigured(zone)
 	before := w.configuration()
 	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
-	w.gone(zone)
+	w.waitForDeletion(zone)
 	w.Expect(w.configuration()).To(ConsistOf(before))
 	w.Expect(w.vc.Calls()["ReconfigureComputeResource_Task"]).To(BeZero())
 }
 
-func TestOnlyWhatIsMissingIsMade(t *testing.T) {
+func TestOnlyMissingObjectsAreCreated(t *testing.T) {
 	t.Parallel()
 	layout := bareHosts()
 	layout.Datacenters[0].Clusters[0].HostGroups = map[string][]string{"rack-a-hosts": {"host-a-1"}}
 	layout.Tags = []simulator.Tag{{Category: simulator.ZoneCategory, Name: "zone-b", On: []string{onCluster + "/host-b-1"}}}
-	w := newWorld(t, layout)
+	w := newFixture(t, layout)
 	zone := w.autoRack("a", named("a"), func(d *infrav1.VSphereFailureDomain) { d.Spec.Topology.Hosts.HostNames = nil })
-	w.made(zone)
+	w.waitForConfigured(zone)
 	made := []string{
 		"category k8s-region: SINGLE ClusterComputeResource", "tag k8s-region:region-1 on " + onCluster, "VM group rack-a-vms",
 		"rule rack-a-vms-rule: rack-a-vms on rack-a-hosts, enabled true, mandatory true", "tag k8s-zone:zone-a on " + onCluster + "/host-a-1",
@@ -236,27 +236,27 @@ func TestOnlyWhatIsMissingIsMade(t *testing.T) {
 	}
 	w.Expect(w.configuration()).To(ConsistOf(append(made, there...)), "the hosts of the group that there is carry the tag")
 	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
-	w.gone(zone)
+	w.waitForDeletion(zone)
 	w.Expect(w.configuration()).To(ConsistOf(there))
 }
 
-func TestHostsWithATagAreTheHostGroup(t *testing.T) {
+func TestHostTagSelectsHostGroup(t *testing.T) {
 	t.Parallel()
 	layout := bareHosts()
 	layout.Tags = []simulator.Tag{{Category: "racks", Name: "a", On: []string{onCluster + "/host-a-1"}}}
-	w := newWorld(t, layout)
+	w := newFixture(t, layout)
 	tagged := func(d *infrav1.VSphereFailureDomain) {
 		d.Spec.Topology.Hosts.HostNames, d.Spec.Topology.Hosts.HostTag = nil, infrav1.HostTag{Category: "racks", Name: "a"}
 	}
 	zone := w.autoRack("a", named("a"), tagged)
-	w.made(zone)
+	w.waitForConfigured(zone)
 	w.Expect(w.configuration()).To(ContainElement("host group rack-a-hosts: host-a-1"))
 	w.Expect(w.vc.AttachTag("racks/a", onCluster+"/host-a-2")).To(Succeed())
 	w.stop()
 	w.start()
 	w.Eventually(w.configuration).Should(ContainElements("host group rack-a-hosts: host-a-1 host-a-2",
 		"tag k8s-zone:zone-a on "+onCluster+"/host-a-1 "+onCluster+"/host-a-2"), "it follows the tag, which is no drift")
-	w.made(zone)
+	w.waitForConfigured(zone)
 
 	none := w.autoRack("b", named("b"), tagged, func(d *infrav1.VSphereFailureDomain) { d.Spec.Topology.Hosts.HostTag.Name = "b" })
 	w.Expect(w.autoConfigured(none, infrav1.VSphereDeploymentZoneConfigurationRefusedReason)).To(ContainSubstring(
@@ -266,9 +266,9 @@ func TestHostsWithATagAreTheHostGroup(t *testing.T) {
 		"topology.hosts.hostNames: compute cluster cluster-1 has no host host-9; it has host-a-1"))
 }
 
-func TestMissingPrivilegesAreNamedOneByOne(t *testing.T) {
+func TestMissingPrivilegesAreReportedOneByOne(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bareHosts())
+	w := newFixture(t, bareHosts())
 	w.vc.AllowTagging(false, "CreateCategory", "CreateTag", "AttachTag")
 	zone := w.autoRack("a", named("a"))
 	message := func() string {
@@ -279,38 +279,38 @@ func TestMissingPrivilegesAreNamedOneByOne(t *testing.T) {
 		w.Eventually(message).Should(ContainSubstring("privilege InventoryService.Tagging." + privilege + " "))
 		w.vc.AllowTagging(true, privilege)
 	}
-	w.made(zone)
+	w.waitForConfigured(zone)
 	w.Expect(w.configuration()).To(ConsistOf(racked("a")))
 }
 
-func TestMissingPrivilegeOnTheComputeClusterIsNamed(t *testing.T) {
+func TestMissingPrivilegeOnComputeClusterIsReported(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bareHosts())
+	w := newFixture(t, bareHosts())
 	w.vc.RefuseCalls("ReconfigureComputeResource_Task", -1, missing("Host.Inventory.EditCluster"))
 	zone := w.autoRack("a", named("a"))
 	w.Expect(w.autoConfigured(zone, infrav1.PrivilegeMissingReason)).To(And(
 		ContainSubstring("privilege Host.Inventory.EditCluster"), ContainSubstring(`making host group "rack-a-hosts"`)))
 	w.vc.RefuseCalls("ReconfigureComputeResource_Task", 0, nil)
-	w.made(zone)
+	w.waitForConfigured(zone)
 
 	w.vc.RefuseCalls("ReconfigureComputeResource_Task", -1, missing("Host.Inventory.EditCluster"))
 	w.vc.AllowTagging(false, "DeleteTag")
 	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
 	w.Eventually(func() string {
-		return w.condition(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason)
+		return w.waitForCondition(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason)
 	}).Should(And(ContainSubstring("privilege Host.Inventory.EditCluster"), ContainSubstring("privilege InventoryService.Tagging.DeleteTag on the tag"),
 		ContainSubstring(infrav1.AbandonConfiguredAnnotation)))
 	w.vc.RefuseCalls("ReconfigureComputeResource_Task", 0, nil)
 	w.vc.AllowTagging(true, "DeleteTag")
-	w.gone(zone)
+	w.waitForDeletion(zone)
 	w.Expect(w.configuration()).To(BeEmpty())
 }
 
-func TestObjectThatCarriesAnotherTagOfTheCategoryIsNotGivenASecond(t *testing.T) {
+func TestObjectWithOtherTagOfCategoryIsReported(t *testing.T) {
 	t.Parallel()
 	layout := bareHosts()
 	layout.Tags = []simulator.Tag{{Category: simulator.ZoneCategory, Name: "zone-b", On: []string{onCluster + "/host-a-1"}}}
-	w := newWorld(t, layout)
+	w := newFixture(t, layout)
 	zone := w.autoRack("a", named("a"))
 	w.Expect(w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationRefusedReason)).To(ContainSubstring(
 		`host-a-1 already has tag "zone-b" of category "k8s-zone": detach it`))
@@ -318,16 +318,16 @@ func TestObjectThatCarriesAnotherTagOfTheCategoryIsNotGivenASecond(t *testing.T)
 	w.Expect(w.vc.DetachTag("k8s-zone/zone-b", onCluster+"/host-a-1")).To(Succeed())
 	w.stop() // attachments are cached for a minute
 	w.start()
-	w.made(zone)
+	w.waitForConfigured(zone)
 }
 
 // An object with two tags of a category would be in two zones. Such a category is reported before that happens, regardless of
 // its owner.
-func TestCategoryThatAllowsSeveralTagsOnAnObjectIsReported(t *testing.T) {
+func TestCategoryOfMultipleCardinalityIsReported(t *testing.T) {
 	t.Parallel()
 	layout := bareHosts()
 	layout.Tags = []simulator.Tag{{Category: simulator.ZoneCategory, Name: "zone-a", On: []string{onCluster + "/host-a-1", onCluster + "/host-a-2"}}}
-	w := newWorld(t, layout)
+	w := newFixture(t, layout)
 	w.Expect(w.vc.AllowSeveralTags(simulator.ZoneCategory)).To(Succeed())
 	zone := w.autoRack("a", named("a"), repairing)
 	says := `tag category "%s" allows an object to have several of its tags`
@@ -342,78 +342,78 @@ func TestCategoryThatAllowsSeveralTagsOnAnObjectIsReported(t *testing.T) {
 	}).Should(ContainSubstring(says, simulator.RegionCategory), "ours is no better when somebody has changed it")
 }
 
-func TestVMGroupWithMachinesOfOthersStaysWithItsRule(t *testing.T) {
+func TestVMGroupWithForeignMachinesIsKept(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bareHosts())
+	w := newFixture(t, bareHosts())
 	w.cluster("one")
 	zone, other := w.autoRack("a", named("a")), w.autoRack("b", named("b"))
-	w.made(zone)
-	w.made(other)
-	w.provisioned(w.machine("one", "guest", other.Name))
+	w.waitForConfigured(zone)
+	w.waitForConfigured(other)
+	w.waitForProvisioned(w.machine("one", "guest", other.Name))
 	w.Expect(w.vc.OverwriteGroup("cluster-1", "rack-a-vms", "guest")).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
-	w.Eventually(func() string { return w.condition(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason) }).Should(And(
+	w.Eventually(func() string { return w.waitForCondition(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason) }).Should(And(
 		ContainSubstring(`VM group "rack-a-vms" of compute cluster cluster-1 still has 1 virtual machines: guest`),
 		ContainSubstring(infrav1.AbandonConfiguredAnnotation)))
 	w.Expect(w.configuration()).To(ContainElements("VM group rack-a-vms", "host group rack-a-hosts: host-a-1 host-a-2",
 		"rule rack-a-vms-rule: rack-a-vms on rack-a-hosts, enabled true, mandatory true"))
 	w.Expect(w.vc.OverwriteGroup("cluster-1", "rack-a-vms")).To(Succeed())
-	w.gone(zone)
+	w.waitForDeletion(zone)
 	w.Expect(w.configuration()).To(ConsistOf(racked("b")))
 }
 
-func TestTagThatIsOnSomethingElseStays(t *testing.T) {
+func TestTagOnOtherObjectIsKept(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bareHosts())
+	w := newFixture(t, bareHosts())
 	zone := w.autoRack("a", named("a"))
-	w.made(zone)
+	w.waitForConfigured(zone)
 	w.Expect(w.vc.AttachTag("k8s-zone/zone-a", onCluster+"/host-c-1")).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
-	w.gone(zone)
+	w.waitForDeletion(zone)
 	w.Expect(w.configuration()).To(ConsistOf("category k8s-zone: SINGLE HostSystem", "tag k8s-zone:zone-a on "+onCluster+"/host-c-1"))
 }
 
-func TestZoneOfAVCenterThatIsGoneCanBeDeleted(t *testing.T) {
+func TestZoneOfDeletedVCenterCanBeDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bareHosts())
+	w := newFixture(t, bareHosts())
 	zone := w.autoRack("a", named("a"))
-	w.made(zone)
+	w.waitForConfigured(zone)
 	w.vc.SetDown(true)
-	w.condition(zone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
+	w.waitForCondition(zone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
 	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
-	w.Eventually(func() string { return w.condition(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason) }).Should(And(
+	w.Eventually(func() string { return w.waitForCondition(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason) }).Should(And(
 		ContainSubstring("Objects created in vCenter cannot be removed"), ContainSubstring(infrav1.AbandonConfiguredAnnotation)))
 	update(w, zone, func(z *infrav1.VSphereDeploymentZone) {
 		metav1.SetMetaDataAnnotation(&z.ObjectMeta, infrav1.AbandonConfiguredAnnotation, "")
 	})
-	w.gone(zone)
-	w.toldOf(zone, "Abandoned")
+	w.waitForDeletion(zone)
+	w.waitForZoneEvent(zone, "Abandoned")
 }
 
-func TestGroupsThatAreGivenOtherNamesReplaceThoseThatWereMade(t *testing.T) {
+func TestRenamedGroupsReplaceCreatedOnes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bareHosts())
+	w := newFixture(t, bareHosts())
 	zone := w.autoRack("a", named("x"))
-	w.made(zone)
+	w.waitForConfigured(zone)
 	update(w, &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Name}}, named("a"))
 	w.Eventually(w.configuration).Should(ConsistOf(racked("a")))
-	w.made(zone)
+	w.waitForConfigured(zone)
 }
 
-func TestGroupsThatAreToBeMadeAreNamedWhenTheFailureDomainIsWritten(t *testing.T) {
+func TestGroupNamesAreDefaultedOnCreate(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bareHosts())
+	w := newFixture(t, bareHosts())
 	zone := w.autoRack("a")
 	domain := &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Name}}
 	w.get(domain)
-	here, err := origin.Of(context.WithoutCancel(t.Context()), w.client)
+	here, err := managementcluster.Of(context.WithoutCancel(t.Context()), w.client)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(domain.Spec.Topology.Hosts.VMGroupName).To(Equal(zone.Name + "-" + here + "-vms"))
 	w.Expect(domain.Spec.Topology.Hosts.HostGroupName).To(Equal(zone.Name + "-" + here + "-hosts"))
 }
 
-// toldOf waits for an event about a zone. Events about cluster-scoped objects are in the default namespace.
-func (w *world) toldOf(zone *infrav1.VSphereDeploymentZone, reason string) {
+// waitForZoneEvent waits for an event about a zone. Events about cluster-scoped objects are in the default namespace.
+func (w *fixture) waitForZoneEvent(zone *infrav1.VSphereDeploymentZone, reason string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		events := &corev1.EventList{}

@@ -20,7 +20,7 @@ import (
 // Each wrong name is reported with its own reason, creates nothing, and is not retried repeatedly.
 func TestWrongNamesCreateNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil })
 	for reason, change := range map[string]func(*infrav1.VSphereMachine){
 		"DatacenterNotFound":   func(m *infrav1.VSphereMachine) { m.Spec.Datacenter = "dc-9" },
@@ -42,9 +42,9 @@ func TestWrongNamesCreateNothing(t *testing.T) {
 			})
 			vm := &infrav1.VSphereVM{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}}
 			w.Eventually(func() error { return w.client.Get(w.t.Context(), client.ObjectKeyFromObject(vm), vm) }).Should(Succeed())
-			message := w.condition(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, reason)
+			message := w.waitForCondition(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, reason)
 			w.Expect(message).To(Or(ContainSubstring("none"), ContainSubstring("dc-9")), "the message names the value")
-			w.Expect(w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, reason)).To(Equal(message))
+			w.Expect(w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, reason)).To(Equal(message))
 			before := w.vc.Calls()
 			w.Consistently(func() int { return w.vc.Calls()["CloneVM_Task"] }, "300ms").Should(Equal(before["CloneVM_Task"]))
 			w.remove(machine)
@@ -56,12 +56,12 @@ func TestWrongNamesCreateNothing(t *testing.T) {
 
 func TestForeignVirtualMachineOfTheSameName(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.cluster("one")
 	zone := w.threeZones()[0]
 	// A machine of another management cluster, in the same folder.
 	first := w.machine("one", "cp-a", zone.Name)
-	w.provisioned(first)
+	w.waitForProvisioned(first)
 	foreign := w.vms()["cp-a"]
 
 	other := w.in(t)
@@ -72,42 +72,42 @@ func TestForeignVirtualMachineOfTheSameName(t *testing.T) {
 	other.start()
 	other.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil })
 	second := other.machine("one", "cp-a", zone.Name)
-	message := other.condition(second, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineNameConflictReason)
+	message := other.waitForCondition(second, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineNameConflictReason)
 	w.Expect(message).To(ContainSubstring("cp-a"))
 	w.Expect(w.vms()["cp-a"]).To(Equal(foreign), "it is left alone")
 	other.remove(second)
 	w.Expect(w.vms()["cp-a"]).To(Equal(foreign), "also by the deletion of the machine that wanted its name")
 
 	third := other.machine("one", "cp-a2", zone.Name, func(m *infrav1.VSphereMachine) { m.Spec.Naming.Template = "cp-a" })
-	other.condition(third, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineNameConflictReason)
+	other.waitForCondition(third, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineNameConflictReason)
 	w.remove(first)
-	other.provisioned(third)
+	other.waitForProvisioned(third)
 }
 
 func TestWrongAccountAndThumbprint(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.create(w.secret("wrong", w.vc.Username(), "wrong"))
 	for name, tc := range map[string]struct {
 		change func(*infrav1.VSphereCluster)
 		reason string
-		repair func(*world, *infrav1.VSphereCluster)
+		repair func(*fixture, *infrav1.VSphereCluster)
 	}{
 		"thumbprint": {
 			func(c *infrav1.VSphereCluster) {
 				c.Spec.Thumbprint = "00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00:11:22:33"
 			}, infrav1.ThumbprintMismatchReason,
-			func(w *world, c *infrav1.VSphereCluster) {
+			func(w *fixture, c *infrav1.VSphereCluster) {
 				update(w, c, func(c *infrav1.VSphereCluster) { c.Spec.Thumbprint = w.vc.Thumbprint() })
 			},
 		},
 		"no-secret": {
 			func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef.Name = "missing" }, infrav1.CredentialsInvalidReason,
-			func(w *world, _ *infrav1.VSphereCluster) { w.account("missing") },
+			func(w *fixture, _ *infrav1.VSphereCluster) { w.account("missing") },
 		},
 		"password": {
 			func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef.Name = "wrong" }, infrav1.CredentialsInvalidReason,
-			func(w *world, _ *infrav1.VSphereCluster) {
+			func(w *fixture, _ *infrav1.VSphereCluster) {
 				update(w, &corev1.Secret{ObjectMeta: w.meta("wrong")}, func(s *corev1.Secret) { s.Data["password"] = []byte(w.vc.Password()) })
 			},
 		},
@@ -123,34 +123,34 @@ func TestWrongAccountAndThumbprint(t *testing.T) {
 				c.Spec.IdentityRef = infrav1.VSphereIdentityReference{Kind: infrav1.SecretKind, Name: "account"}
 				tc.change(c)
 			})
-			message := w.condition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, tc.reason)
+			message := w.waitForCondition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, tc.reason)
 			w.Expect(message).NotTo(ContainSubstring(w.vc.Password()))
 			w.Expect(ptr.Deref(cluster.Status.Initialization.Provisioned, false)).To(BeFalse())
 			tc.repair(w, cluster)
-			w.condition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.VSphereClusterVCenterAvailableReason)
+			w.waitForCondition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.VSphereClusterVCenterAvailableReason)
 		})
 	}
 }
 
 func TestSelectorThatMatchesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	cluster := w.cluster("one")
-	message := w.condition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, infrav1.VSphereClusterFailureDomainsNoneSelectedReason)
+	message := w.waitForCondition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, infrav1.VSphereClusterFailureDomainsNoneSelectedReason)
 	w.Expect(message).To(ContainSubstring("failureDomainSelector"))
 	w.Expect(ptr.Deref(cluster.Status.Initialization.Provisioned, false)).To(BeFalse(), "else control planes would come up without a failure domain")
 	zones := w.threeZones()
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 }
 
 func TestClusterThatNeverReachedItsVCenterCanBeDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.vc.SetDown(true)
 	cluster := w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil })
 	machine := w.machine("one", "cp-a", "")
-	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VCenterUnreachableReason)
+	w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VCenterUnreachableReason)
 	w.remove(machine)
 	w.Expect(w.client.Delete(t.Context(), cluster)).To(Succeed())
-	w.gone(cluster)
+	w.waitForDeletion(cluster)
 }

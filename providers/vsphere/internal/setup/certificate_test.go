@@ -17,93 +17,93 @@ func pinning(thumbprint string) func(*infrav1.VSphereMachine) {
 	return func(m *infrav1.VSphereMachine) { m.Spec.Thumbprint = thumbprint }
 }
 
-// corrected sets the VSphereCluster's thumbprint to the current certificate of its vCenter.
-func (w *world) corrected(cluster *infrav1.VSphereCluster) {
+// correctThumbprint sets the VSphereCluster's thumbprint to the current certificate of its vCenter.
+func (w *fixture) correctThumbprint(cluster *infrav1.VSphereCluster) {
 	w.t.Helper()
-	w.condition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.ThumbprintMismatchReason)
+	w.waitForCondition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.ThumbprintMismatchReason)
 	update(w, cluster, func(c *infrav1.VSphereCluster) { c.Spec.Thumbprint = w.vc.Thumbprint() })
-	w.available(cluster)
+	w.waitForAvailable(cluster)
 }
 
-// mismatched waits until the deletion of a VSphereVM is blocked by its vCenter's certificate.
-func (w *world) mismatched(name string) *infrav1.VSphereVM {
+// waitForThumbprintMismatch waits until the deletion of a VSphereVM is blocked by its vCenter's certificate.
+func (w *fixture) waitForThumbprintMismatch(name string) *infrav1.VSphereVM {
 	w.t.Helper()
 	vm := w.vsphereVM(name)
-	w.condition(vm, infrav1.VSphereVMVCenterAvailableCondition, infrav1.ThumbprintMismatchReason)
+	w.waitForCondition(vm, infrav1.VSphereVMVCenterAvailableCondition, infrav1.ThumbprintMismatchReason)
 	return vm
 }
 
-func TestMachinesWithTheOldThumbprintLiveOnAfterTheCertificateWasRenewed(t *testing.T) {
+func TestMachinesSurviveCertificateRenewal(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	cluster := w.cluster("one", onServer(w.vc))
 	old := w.vc.Thumbprint()
 	machine := w.worker("old", pinning(old))
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vc.RenewCertificate()).To(Succeed())
-	w.corrected(cluster)
+	w.correctThumbprint(cluster)
 
-	w.provisioned(w.worker("new", pinning(old)))
+	w.waitForProvisioned(w.worker("new", pinning(old)))
 	w.Eventually(func() string { return w.vsphereVM("old").Spec.Thumbprint }).Should(Equal(w.vc.Thumbprint()))
 	w.remove(machine)
 	w.Expect(w.vms()).To(HaveLen(1), "the new one")
 }
 
-func TestThumbprintOfTheClusterIsCorrectedWhileAMachineIsDeleted(t *testing.T) {
+func TestClusterThumbprintIsCorrectedDuringDeletion(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	cluster := w.cluster("one", onServer(w.vc))
 	machine := w.worker("node")
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vc.RenewCertificate()).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	w.mismatched("node")
-	w.corrected(cluster)
-	w.gone(machine)
+	w.waitForThumbprintMismatch("node")
+	w.correctThumbprint(cluster)
+	w.waitForDeletion(machine)
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-func TestThumbprintOfTheZoneIsCorrectedWhileAMachineIsDeleted(t *testing.T) {
+func TestZoneThumbprintIsCorrectedDuringDeletion(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.cluster("one")
 	zone := w.threeZones()[0]
 	machine := w.machine("one", "node", zone.Name)
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vc.RenewCertificate()).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	w.mismatched("node")
+	w.waitForThumbprintMismatch("node")
 	update(w, zone, func(z *infrav1.VSphereDeploymentZone) { z.Spec.Thumbprint = w.vc.Thumbprint() })
-	w.gone(machine)
+	w.waitForDeletion(machine)
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
 // Only the machine has a thumbprint for a server that is not its cluster's.
-func TestThumbprintOfAMachineOnAnotherServerCanBeCorrected(t *testing.T) {
+func TestThumbprintOnOtherServerIsCorrected(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		correct func(w *world, machine *infrav1.VSphereMachine, vm *infrav1.VSphereVM, thumbprint string)
+		correct func(w *fixture, machine *infrav1.VSphereMachine, vm *infrav1.VSphereVM, thumbprint string)
 	}{
-		"at the VSphereMachine": {func(w *world, machine *infrav1.VSphereMachine, _ *infrav1.VSphereVM, thumbprint string) {
+		"at the VSphereMachine": {func(w *fixture, machine *infrav1.VSphereMachine, _ *infrav1.VSphereVM, thumbprint string) {
 			update(w, machine, func(m *infrav1.VSphereMachine) { m.Spec.Thumbprint = thumbprint })
 		}},
-		"at the VSphereVM": {func(w *world, _ *infrav1.VSphereMachine, vm *infrav1.VSphereVM, thumbprint string) {
+		"at the VSphereVM": {func(w *fixture, _ *infrav1.VSphereMachine, vm *infrav1.VSphereVM, thumbprint string) {
 			update(w, vm, func(vm *infrav1.VSphereVM) { vm.Spec.Thumbprint = thumbprint })
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, simulator.ThreeZones())
+			w := newFixture(t, simulator.ThreeZones())
 			other := simulator.Start(t, simulator.ThreeZones(), simulator.WithCredentials(w.vc.Username(), w.vc.Password()))
 			w.cluster("one", onServer(w.vc))
 			machine := w.worker("node", func(m *infrav1.VSphereMachine) {
 				m.Spec.Server, m.Spec.Thumbprint = other.Host(), other.Thumbprint()
 			})
-			w.provisioned(machine)
+			w.waitForProvisioned(machine)
 			w.Expect(other.RenewCertificate()).To(Succeed())
 			w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-			tc.correct(w, machine, w.mismatched("node"), other.Thumbprint())
-			w.gone(machine)
+			tc.correct(w, machine, w.waitForThumbprintMismatch("node"), other.Thumbprint())
+			w.waitForDeletion(machine)
 			for _, vm := range other.VMs() {
 				w.Expect(vm.Name).To(Equal(simulator.TemplateName))
 			}

@@ -23,37 +23,37 @@ const (
 	diskTemplate  = "disk"  // has a disk of 30 GiB
 )
 
-// workshop returns a world without failure domains, with additional templates.
-func workshop(t *testing.T, templates ...simulator.Template) *world {
+// newFixtureWithTemplates returns a world without failure domains, with additional templates.
+func newFixtureWithTemplates(t *testing.T, templates ...simulator.Template) *fixture {
 	t.Helper()
 	layout := simulator.ThreeZones()
 	for _, template := range templates {
 		template.Datastore, template.Networks = simulator.SharedDatastore, []string{simulator.NetworkName}
 		layout.Datacenters[0].Templates = append(layout.Datacenters[0].Templates, template)
 	}
-	w := newWorld(t, layout)
+	w := newFixture(t, layout)
 	w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil })
 	return w
 }
 
-// withNode returns a workshop in which machine "node" is ready.
-func withNode(t *testing.T) (*world, *infrav1.VSphereMachine) {
+// newFixtureWithNode returns a workshop in which machine "node" is ready.
+func newFixtureWithNode(t *testing.T) (*fixture, *infrav1.VSphereMachine) {
 	t.Helper()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	machine := w.worker("node")
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	return w, machine
 }
 
 // worker creates a machine without a failure domain.
-func (w *world) worker(name string, changes ...func(*infrav1.VSphereMachine)) *infrav1.VSphereMachine {
+func (w *fixture) worker(name string, changes ...func(*infrav1.VSphereMachine)) *infrav1.VSphereMachine {
 	w.t.Helper()
 	return w.machine("one", name, "", append([]func(*infrav1.VSphereMachine){func(m *infrav1.VSphereMachine) {
 		m.Spec.ResourcePool, m.Spec.Datastore = "/dc-1/host/zone-a/Resources", simulator.SharedDatastore
 	}}, changes...)...)
 }
 
-func (w *world) vsphereVM(name string) *infrav1.VSphereVM {
+func (w *fixture) vsphereVM(name string) *infrav1.VSphereVM {
 	w.t.Helper()
 	vm := &infrav1.VSphereVM{ObjectMeta: w.meta(name)}
 	w.Eventually(func() error { return w.client.Get(w.t.Context(), keyOf(vm), vm) }).Should(Succeed())
@@ -85,7 +85,7 @@ func cloneCases() map[string]cloneCase {
 
 func TestCloneModes(t *testing.T) {
 	t.Parallel()
-	w := workshop(t, simulator.Template{Name: plainTemplate}, simulator.Template{Name: diskTemplate, DiskGiB: 30},
+	w := newFixtureWithTemplates(t, simulator.Template{Name: plainTemplate}, simulator.Template{Name: diskTemplate, DiskGiB: 30},
 		simulator.Template{Name: agedTemplate, Snapshots: []string{"first", "second"}})
 	machines := map[string]*infrav1.VSphereMachine{}
 	for name, tc := range cloneCases() {
@@ -96,7 +96,7 @@ func TestCloneModes(t *testing.T) {
 	for name, tc := range cloneCases() {
 		t.Run(name, func(t *testing.T) {
 			w := w.in(t)
-			w.provisioned(machines[name])
+			w.waitForProvisioned(machines[name])
 			made := w.vms()[name]
 			w.Expect(made.Linked).To(Equal(tc.linked))
 			w.Expect(made.DiskGiB).To(Equal(tc.wantDisk))
@@ -111,20 +111,20 @@ func TestCloneModes(t *testing.T) {
 	}
 }
 
-func TestDiskThatWouldShrinkIsNotCloned(t *testing.T) {
+func TestShrinkingDiskIsNotCloned(t *testing.T) {
 	t.Parallel()
-	w := workshop(t, simulator.Template{Name: diskTemplate, DiskGiB: 30})
+	w := newFixtureWithTemplates(t, simulator.Template{Name: diskTemplate, DiskGiB: 30})
 	w.worker("small", func(m *infrav1.VSphereMachine) {
 		m.Spec.Template, m.Spec.CloneMode, m.Spec.DiskGiB = diskTemplate, infrav1.FullClone, 10
 	})
-	message := w.condition(w.vsphereVM("small"), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineInvalidSpecReason)
+	message := w.waitForCondition(w.vsphereVM("small"), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineInvalidSpecReason)
 	w.Expect(message).To(And(ContainSubstring("diskGiB"), ContainSubstring("30 GiB")))
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-func TestMachineIsMadeAsItsSpecSays(t *testing.T) {
+func TestMachineMatchesSpec(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	tag, err := w.vc.TagID("zone-b")
 	w.Expect(err).NotTo(HaveOccurred())
 	machine := w.worker("node", func(m *infrav1.VSphereMachine) {
@@ -137,7 +137,7 @@ func TestMachineIsMadeAsItsSpecSays(t *testing.T) {
 		m.Spec.CustomVMXKeys = map[string]string{"isolation.tools.copy.disable": "TRUE"}
 		m.Spec.TagIDs = []string{tag}
 	})
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	made := w.vms()["node"]
 	w.Expect(made.CPUs).To(Equal(4))
 	w.Expect(made.CoresPerSocket).To(Equal(2))
@@ -155,22 +155,22 @@ func TestMachineIsMadeAsItsSpecSays(t *testing.T) {
 	w.Expect(machine.Spec.ProviderID).To(Equal("vsphere://" + made.UUID))
 }
 
-func TestDefaultSizeIsWhatKubernetesNeeds(t *testing.T) {
+func TestDefaultSize(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	w.provisioned(w.worker("node"))
+	w := newFixtureWithTemplates(t)
+	w.waitForProvisioned(w.worker("node"))
 	made := w.vms()["node"]
 	w.Expect([]int{made.CPUs, made.MemoryMiB}).To(Equal([]int{2, 2048}))
 }
 
 func TestBootstrapDataReachesTheGuest(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	for format, key := range map[string]string{"cloud-config": "guestinfo.userdata", "ignition": "guestinfo.ignition.config.data"} {
 		t.Run(format, func(t *testing.T) {
 			w := w.in(t)
 			w.create(&corev1.Secret{ObjectMeta: w.meta(format), StringData: map[string]string{"value": "data of " + format, "format": format}})
-			w.provisioned(w.worker(format))
+			w.waitForProvisioned(w.worker(format))
 			config := w.vms()[format].ExtraConfig
 			w.Expect(config).To(HaveKeyWithValue(key+".encoding", "base64"))
 			data, err := base64.StdEncoding.DecodeString(config[key])
@@ -182,7 +182,7 @@ func TestBootstrapDataReachesTheGuest(t *testing.T) {
 		w := w.in(t)
 		w.create(&corev1.Secret{ObjectMeta: w.meta("windows"), StringData: map[string]string{"value": "x", "format": "powershell"}})
 		w.worker("windows")
-		message := w.condition(w.vsphereVM("windows"), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineInvalidSpecReason)
+		message := w.waitForCondition(w.vsphereVM("windows"), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineInvalidSpecReason)
 		w.Expect(message).To(And(ContainSubstring("powershell"), ContainSubstring("windows")))
 		w.Expect(w.vms()).NotTo(HaveKey("windows"))
 	})
@@ -190,14 +190,14 @@ func TestBootstrapDataReachesTheGuest(t *testing.T) {
 
 func TestStaticAddressesReachTheGuestAndAreReported(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	machine := w.worker("node", func(m *infrav1.VSphereMachine) {
 		m.Spec.Network.Devices = []infrav1.NetworkDeviceSpec{
 			{NetworkName: simulator.NetworkName, IPAddrs: []string{"192.168.7.5/24", "2001:db8::5/64"}, Gateway4: "192.168.7.1", Gateway6: "2001:db8::1"},
 			{NetworkName: "network-a", IPAddrs: []string{"192.168.8.5/24"}, DeviceName: "storage"},
 		}
 	})
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	made := w.vms()["node"]
 	meta := w.metadata(made)
 	w.Expect(meta.Hostname).To(Equal("node"))
@@ -233,7 +233,7 @@ type guestMetadata struct {
 	} `json:"network"`
 }
 
-func (w *world) metadata(vm simulator.VM) guestMetadata {
+func (w *fixture) metadata(vm simulator.VM) guestMetadata {
 	w.t.Helper()
 	data, err := base64.StdEncoding.DecodeString(vm.ExtraConfig["guestinfo.metadata"])
 	w.Expect(err).NotTo(HaveOccurred())
@@ -244,21 +244,21 @@ func (w *world) metadata(vm simulator.VM) guestMetadata {
 
 func TestMachineWithoutAddressWaitsForOne(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	machine := w.worker("node", func(m *infrav1.VSphereMachine) { m.Spec.Network.Devices[0].DHCP4 = nil })
-	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForStaticIPAllocationReason)
+	message := w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForStaticIPAllocationReason)
 	w.Expect(message).To(ContainSubstring("spec.network.devices[0]"))
 	w.Expect(w.vms()).To(BeEmpty())
 	update(w, machine, func(m *infrav1.VSphereMachine) { m.Spec.Network.Devices[0].IPAddrs = []string{"192.168.7.5/24"} })
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vms()["node"].IPs).To(ConsistOf("192.168.7.5"))
 }
 
 func TestNamingTemplate(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	machine := w.worker("node", func(m *infrav1.VSphereMachine) { m.Spec.Naming.Template = "{{ .machine.name }}-vm" })
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vms()).To(HaveKey("node-vm"))
 	w.Expect(w.metadata(w.vms()["node-vm"]).Hostname).To(Equal("node-vm"), "the guest's name is the one that its Node will have")
 	w.remove(machine)
@@ -269,16 +269,16 @@ func TestNamingTemplate(t *testing.T) {
 const localTemplate = "local"
 
 // A linked clone would read its parent's disk from a datastore that no host of its zone mounts.
-func TestTemplateThatHostsOfTheZoneDoNotMountIsClonedInFull(t *testing.T) {
+func TestUnmountedTemplateIsFullyCloned(t *testing.T) {
 	t.Parallel()
 	layout := simulator.ThreeZones()
 	layout.Datacenters[0].Templates = append(layout.Datacenters[0].Templates, simulator.Template{
 		Name: localTemplate, Cluster: "zone-a", Datastore: "datastore-a", Networks: []string{"network-a"}, Snapshots: []string{"base"},
 	})
-	w := newWorld(t, layout)
+	w := newFixture(t, layout)
 	cluster := w.cluster("one")
 	zones := w.threeZones()
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 	from := func(change func(*infrav1.VSphereMachine)) func(*infrav1.VSphereMachine) {
 		return func(m *infrav1.VSphereMachine) {
 			m.Spec.Template = localTemplate
@@ -287,14 +287,14 @@ func TestTemplateThatHostsOfTheZoneDoNotMountIsClonedInFull(t *testing.T) {
 	}
 	unset := func(*infrav1.VSphereMachine) {}
 	linked := func(m *infrav1.VSphereMachine) { m.Spec.CloneMode = infrav1.LinkedClone }
-	w.provisioned(w.machine("one", "near", zones[0].Name, from(unset)))
-	w.provisioned(w.machine("one", "far", zones[1].Name, from(unset)))
-	w.provisioned(w.machine("one", "far-linked", zones[1].Name, from(linked)))
+	w.waitForProvisioned(w.machine("one", "near", zones[0].Name, from(unset)))
+	w.waitForProvisioned(w.machine("one", "far", zones[1].Name, from(unset)))
+	w.waitForProvisioned(w.machine("one", "far-linked", zones[1].Name, from(linked)))
 	w.Expect(w.vms()["near"].Linked).To(BeTrue())
 	w.Expect(w.vms()["far"].Linked).To(BeFalse())
 	w.Expect(w.vms()["far-linked"].Linked).To(BeFalse())
 
 	named := w.machine("one", "far-named", zones[1].Name, from(func(m *infrav1.VSphereMachine) { m.Spec.Snapshot = "base" }))
-	message := w.condition(named, provisionedCondition, infrav1.VSphereVMVirtualMachineInvalidSpecReason)
+	message := w.waitForCondition(named, provisionedCondition, infrav1.VSphereVMVirtualMachineInvalidSpecReason)
 	w.Expect(message).To(And(ContainSubstring("datastore datastore-a"), ContainSubstring("set cloneMode to fullClone")))
 }

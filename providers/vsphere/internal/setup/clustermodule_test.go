@@ -19,11 +19,11 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// apart returns a world without failure domains in which cluster "one" has cluster modules, a control plane "plane" and a
+// newFixtureWithModules returns a world without failure domains in which cluster "one" has cluster modules, a control plane "plane" and a
 // MachineDeployment "workers".
-func apart(t *testing.T, changes ...func(*infrav1.VSphereCluster)) (*world, *infrav1.VSphereCluster) {
+func newFixtureWithModules(t *testing.T, changes ...func(*infrav1.VSphereCluster)) (*fixture, *infrav1.VSphereCluster) {
 	t.Helper()
-	w := newWorld(t, simulator.ThreeZones(), simulator.WithVersion("8.0.3"))
+	w := newFixture(t, simulator.ThreeZones(), simulator.WithVersion("8.0.3"))
 	w.stop()
 	w.modules = true
 	w.start()
@@ -37,7 +37,7 @@ func apart(t *testing.T, changes ...func(*infrav1.VSphereCluster)) (*world, *inf
 	return w, infra
 }
 
-func (w *world) deployment(name string) *clusterv1.MachineDeployment {
+func (w *fixture) deployment(name string) *clusterv1.MachineDeployment {
 	w.t.Helper()
 	return w.user().MachineDeployment("one", 1, &infrav1.VSphereMachine{ObjectMeta: w.meta(name)})
 }
@@ -51,7 +51,7 @@ func inZone(letter string) func(*infrav1.VSphereMachine) {
 }
 
 // members returns the members of all cluster modules, each with its compute cluster.
-func (w *world) members() map[string][]string {
+func (w *fixture) members() map[string][]string {
 	members := map[string][]string{}
 	for _, module := range w.vc.Modules() {
 		members[module.Cluster] = append(members[module.Cluster], module.VMs...)
@@ -59,9 +59,9 @@ func (w *world) members() map[string][]string {
 	return members
 }
 
-func TestMachinesOfOneOwnerAreInAModuleOfTheirComputeClusterBeforeTheyStart(t *testing.T) {
+func TestMachinesJoinModuleBeforePowerOn(t *testing.T) {
 	t.Parallel()
-	w, infra := apart(t)
+	w, infra := newFixtureWithModules(t)
 	w.vc.HoldTasks("PowerOnVM_Task")
 	plane := w.worker("cp-0", controlPlane)
 	first, second, elsewhere := w.worker("node-0", memberOf("workers")), w.worker("node-1", memberOf("workers")), w.worker("node-2", memberOf("workers"), inZone("b"))
@@ -69,10 +69,10 @@ func TestMachinesOfOneOwnerAreInAModuleOfTheirComputeClusterBeforeTheyStart(t *t
 	w.Eventually(w.members).Should(And(HaveLen(2), HaveKeyWithValue("zone-a", ConsistOf("cp-0", "node-0", "node-1")), HaveKeyWithValue("zone-b", ConsistOf("node-2"))))
 	w.vc.ReleaseTasks("PowerOnVM_Task")
 	for _, machine := range []*infrav1.VSphereMachine{plane, first, second, elsewhere, alone} {
-		w.provisioned(machine)
+		w.waitForProvisioned(machine)
 	}
 	w.Expect(w.vc.Modules()).To(HaveLen(3))
-	w.condition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesReadyReason)
+	w.waitForCondition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesReadyReason)
 	w.Expect(infra.Spec.ClusterModules).To(HaveLen(3))
 	uuid := func(name string) string { return ptr.Deref(w.vsphereVM(name).Status.ModuleUUID, "") }
 	w.Expect(uuid("node-0")).To(And(Not(BeEmpty()), Equal(uuid("node-1")), Not(Equal(uuid("node-2"))), Not(Equal(uuid("cp-0")))))
@@ -88,20 +88,20 @@ func TestMachinesOfOneOwnerAreInAModuleOfTheirComputeClusterBeforeTheyStart(t *t
 	w.remove(plane)
 	w.remove(alone)
 	w.Expect(w.client.Delete(t.Context(), infra)).To(Succeed())
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Expect(w.vc.Modules()).To(BeEmpty())
 }
 
 // A module has no name: one that was created but not recorded is identified by comparison with the modules that existed before.
-func TestModuleIsMadeOnceAlthoughTheAnswerIsLost(t *testing.T) {
+func TestModuleIsCreatedOnceDespiteLostResponse(t *testing.T) {
 	t.Parallel()
-	w, infra := apart(t)
+	w, infra := newFixtureWithModules(t)
 	others, err := w.vc.AddModule("zone-a")
 	w.Expect(err).NotTo(HaveOccurred())
 	w.vc.LoseAnswers("REST POST /rest/vcenter/cluster/modules", 1)
 	machine := w.worker("node", memberOf("workers"))
-	w.provisioned(machine)
-	w.poke(infra)
+	w.waitForProvisioned(machine)
+	w.triggerReconcile(infra)
 	w.Eventually(func() *string { return w.vsphereVM("node").Status.ModuleUUID }).ShouldNot(BeNil())
 	w.Expect(w.vc.Modules()).To(ConsistOf(
 		And(HaveField("UUID", others), HaveField("VMs", BeEmpty())), HaveField("VMs", ConsistOf("node"))))
@@ -110,51 +110,51 @@ func TestModuleIsMadeOnceAlthoughTheAnswerIsLost(t *testing.T) {
 	w.Expect(infra.Annotations).NotTo(HaveKey(ContainSubstring("creating")))
 }
 
-// poke triggers a reconcile of an object.
-func (w *world) poke(infra *infrav1.VSphereCluster) {
+// triggerReconcile triggers a reconcile of an object.
+func (w *fixture) triggerReconcile(infra *infrav1.VSphereCluster) {
 	w.t.Helper()
 	update(w, infra, func(c *infrav1.VSphereCluster) { metav1.SetMetaDataAnnotation(&c.ObjectMeta, "poked", "yes") })
 }
 
-func TestMachinesDoNotWaitForModulesThatCannotBe(t *testing.T) {
+func TestMachinesDoNotWaitForImpossibleModules(t *testing.T) {
 	t.Parallel()
-	w, infra := apart(t)
+	w, infra := newFixtureWithModules(t)
 	w.vc.SetModules(false)
-	w.provisioned(w.worker("node", memberOf("workers")))
-	message := w.condition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesNotReadyReason)
+	w.waitForProvisioned(w.worker("node", memberOf("workers")))
+	message := w.waitForCondition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesNotReadyReason)
 	w.Expect(message).To(And(ContainSubstring("Host.Inventory.EditCluster"), ContainSubstring("spec.disableClusterModule")))
 	w.vc.SetModules(true)
-	w.poke(infra)
+	w.triggerReconcile(infra)
 	w.Eventually(w.members).Should(HaveKeyWithValue("zone-a", ConsistOf("node")))
-	w.condition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesReadyReason)
+	w.waitForCondition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesReadyReason)
 }
 
 // No module is ever created for these.
-func TestMachinesThatHaveNoModuleDoNotWaitForOne(t *testing.T) {
+func TestMachinesWithoutModuleDoNotWait(t *testing.T) {
 	t.Parallel()
-	w, _ := apart(t)
+	w, _ := newFixtureWithModules(t)
 	orphan := w.worker("orphan", memberOf("deleted"))
 	elsewhere := w.worker("elsewhere", memberOf("workers"), func(m *infrav1.VSphereMachine) {
 		m.Spec.Server, m.Spec.Thumbprint = strings.Replace(w.vc.Host(), "127.0.0.1", "localhost", 1), w.vc.Thumbprint() // not the VSphereCluster's
 	})
-	w.provisioned(orphan)
-	w.provisioned(elsewhere)
+	w.waitForProvisioned(orphan)
+	w.waitForProvisioned(elsewhere)
 	w.Expect(w.vc.Modules()).To(BeEmpty())
 }
 
-func TestModulesThatUpstreamHasRecordedAreUsedAndMadeAnewWhenTheyAreGone(t *testing.T) {
+func TestUpstreamModulesAreUsedAndRecreated(t *testing.T) {
 	t.Parallel()
-	w, infra := apart(t)
+	w, infra := newFixtureWithModules(t)
 	uuid, err := w.vc.AddModule("zone-a")
 	w.Expect(err).NotTo(HaveOccurred())
 	update(w, infra, func(c *infrav1.VSphereCluster) {
 		c.Spec.ClusterModules = []infrav1.ClusterModule{clustermodule.Record(clustermodule.Target{Name: "workers"}, uuid)}
 	})
-	w.provisioned(w.worker("node-0", memberOf("workers")))
+	w.waitForProvisioned(w.worker("node-0", memberOf("workers")))
 	w.Expect(w.vc.Modules()).To(ConsistOf(And(HaveField("UUID", uuid), HaveField("VMs", ConsistOf("node-0")))))
 
 	w.vc.RemoveModule(uuid)
-	w.provisioned(w.worker("node-1", memberOf("workers")))
+	w.waitForProvisioned(w.worker("node-1", memberOf("workers")))
 	w.Eventually(w.members).Should(HaveKeyWithValue("zone-a", ConsistOf("node-0", "node-1")))
 	w.Expect(w.vc.Modules()).To(HaveLen(1))
 	w.get(infra)
@@ -162,9 +162,9 @@ func TestModulesThatUpstreamHasRecordedAreUsedAndMadeAnewWhenTheyAreGone(t *test
 }
 
 // Upstream labels the VSphereVMs of workers only with their cluster.
-func TestAWorkerThatUpstreamMadeJoinsTheModuleOfItsMachineDeployment(t *testing.T) {
+func TestUpstreamWorkerJoinsModule(t *testing.T) {
 	t.Parallel()
-	w, infra := apart(t)
+	w, infra := newFixtureWithModules(t)
 	w.stop()
 	w.modules = false
 	w.start()
@@ -173,8 +173,8 @@ func TestAWorkerThatUpstreamMadeJoinsTheModuleOfItsMachineDeployment(t *testing.
 	update(w, infra, func(c *infrav1.VSphereCluster) {
 		c.Spec.ClusterModules = []infrav1.ClusterModule{clustermodule.Record(clustermodule.Target{Name: "workers"}, recorded)}
 	})
-	w.provisioned(w.worker("node", memberOf("workers")))
-	w.provisioned(w.worker("elsewhere", memberOf("workers"), inZone("b")))
+	w.waitForProvisioned(w.worker("node", memberOf("workers")))
+	w.waitForProvisioned(w.worker("elsewhere", memberOf("workers"), inZone("b")))
 	w.stop()
 	for _, name := range []string{"node", "elsewhere"} {
 		update(w, w.vsphereVM(name), func(vm *infrav1.VSphereVM) { delete(vm.Labels, clusterv1.MachineDeploymentNameLabel) })
@@ -187,10 +187,10 @@ func TestAWorkerThatUpstreamMadeJoinsTheModuleOfItsMachineDeployment(t *testing.
 	w.Eventually(func() string { return ptr.Deref(w.vsphereVM("node").Status.ModuleUUID, "") }).Should(Equal(recorded))
 }
 
-func TestModulesThatAreTurnedOffAreDeleted(t *testing.T) {
+func TestDisabledModulesAreDeleted(t *testing.T) {
 	t.Parallel()
-	w, infra := apart(t)
-	w.provisioned(w.worker("node", memberOf("workers")))
+	w, infra := newFixtureWithModules(t)
+	w.waitForProvisioned(w.worker("node", memberOf("workers")))
 	w.Expect(w.vc.Modules()).To(HaveLen(1))
 	update(w, infra, func(c *infrav1.VSphereCluster) { c.Spec.DisableClusterModule = ptr.To(true) })
 	w.Eventually(w.vc.Modules).Should(BeEmpty())
@@ -200,13 +200,13 @@ func TestModulesThatAreTurnedOffAreDeleted(t *testing.T) {
 		g.Expect(infra.Spec.ClusterModules).To(BeEmpty())
 		g.Expect(conditions.Has(infra, infrav1.VSphereClusterClusterModulesReadyCondition)).To(BeFalse())
 	}).Should(Succeed())
-	w.provisioned(w.worker("other", memberOf("workers")))
+	w.waitForProvisioned(w.worker("other", memberOf("workers")))
 	w.Expect(w.vc.Modules()).To(BeEmpty())
 }
 
-func TestWithoutTheGateNoModuleIsMadeAndOneThatIsRecordedGoesWithItsCluster(t *testing.T) {
+func TestModulesWithoutFeatureGate(t *testing.T) {
 	t.Parallel()
-	w, infra := apart(t)
+	w, infra := newFixtureWithModules(t)
 	w.stop()
 	w.modules = false
 	w.start()
@@ -216,31 +216,31 @@ func TestWithoutTheGateNoModuleIsMadeAndOneThatIsRecordedGoesWithItsCluster(t *t
 		c.Spec.ClusterModules = []infrav1.ClusterModule{clustermodule.Record(clustermodule.Target{Name: "workers"}, uuid)}
 	})
 	machine := w.worker("node", memberOf("workers"), inZone("b"))
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vc.Modules()).To(ConsistOf(And(HaveField("UUID", uuid), HaveField("VMs", BeEmpty()))))
 	w.remove(machine)
 	w.Expect(w.client.Delete(t.Context(), infra)).To(Succeed())
-	w.gone(infra)
+	w.waitForDeletion(infra)
 	w.Expect(w.vc.Modules()).To(BeEmpty())
 }
 
-func TestVCenterThatIsTooOldForModulesHoldsNothingUp(t *testing.T) {
+func TestOldVCenterWithoutModules(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones(), simulator.WithVersion("6.7.3"))
+	w := newFixture(t, simulator.ThreeZones(), simulator.WithVersion("6.7.3"))
 	w.stop()
 	w.modules = true
 	w.start()
 	infra := w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil })
-	w.provisioned(w.worker("node", memberOf("workers")))
-	message := w.condition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterModulesInvalidVCenterVersionReason)
+	w.waitForProvisioned(w.worker("node", memberOf("workers")))
+	message := w.waitForCondition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterModulesInvalidVCenterVersionReason)
 	w.Expect(message).To(And(ContainSubstring("6.7.3"), ContainSubstring("spec.disableClusterModule")))
 }
 
 // A VSphereCluster that was copied from another's YAML has the modules of that one in its spec.
-func TestACopyOfAClusterLeavesTheModulesOfTheFirstAlone(t *testing.T) {
+func TestCopiedClusterKeepsOriginalModules(t *testing.T) {
 	t.Parallel()
-	w, infra := apart(t)
-	w.provisioned(w.worker("node", memberOf("workers")))
+	w, infra := newFixtureWithModules(t)
+	w.waitForProvisioned(w.worker("node", memberOf("workers")))
 	w.Eventually(w.members).Should(HaveKeyWithValue("zone-a", ConsistOf("node")))
 	empty, err := w.vc.AddModule("zone-b")
 	w.Expect(err).NotTo(HaveOccurred())
@@ -260,17 +260,17 @@ func TestACopyOfAClusterLeavesTheModulesOfTheFirstAlone(t *testing.T) {
 		g.Expect(copied.Spec.ClusterModules).To(BeEmpty(), "%s", testworld.Describe(copied))
 	}).Should(Succeed())
 	w.Expect(w.client.Delete(t.Context(), copied)).To(Succeed())
-	w.gone(copied)
+	w.waitForDeletion(copied)
 	w.Expect(w.vc.Modules()).To(ConsistOf(before))
 	w.get(infra)
 	w.Expect(infra.Spec.ClusterModules).To(HaveLen(2))
 }
 
 // The first one may be in another management cluster.
-func TestAModuleWithMachinesOfOthersIsNotDeleted(t *testing.T) {
+func TestModuleWithForeignMachinesIsNotDeleted(t *testing.T) {
 	t.Parallel()
-	w, infra := apart(t)
-	w.provisioned(w.worker("node", memberOf("workers")))
+	w, infra := newFixtureWithModules(t)
+	w.waitForProvisioned(w.worker("node", memberOf("workers")))
 	w.Eventually(w.members).Should(HaveKeyWithValue("zone-a", ConsistOf("node")))
 	w.Eventually(func() int { return len(w.get(infra).(*infrav1.VSphereCluster).Spec.ClusterModules) }).Should(Equal(1))
 	spec := *infra.Spec.DeepCopy()
@@ -279,6 +279,6 @@ func TestAModuleWithMachinesOfOthersIsNotDeleted(t *testing.T) {
 	copied := w.cluster("two", func(c *infrav1.VSphereCluster) { c.Spec, c.Finalizers = spec, []string{infrav1.ClusterFinalizer} })
 	w.Expect(w.client.Delete(t.Context(), copied)).To(Succeed())
 	w.start()
-	w.gone(copied)
+	w.waitForDeletion(copied)
 	w.Expect(w.vc.Modules()).To(ContainElement(HaveField("UUID", spec.ClusterModules[0].ModuleUUID)))
 }

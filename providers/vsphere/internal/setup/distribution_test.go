@@ -21,9 +21,9 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-func TestWhatUsersGetWrongAboutFailureDomainsIsSaidAndMovesNothing(t *testing.T) {
+func TestInvalidDistributionIsReported(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	zones := w.threeZones()
 	played := testworld.World{
 		Client: w.client, Namespace: w.name, Labels: map[string]string{clusterv1.WatchLabel: w.name}, Provider: provider.VSphere{},

@@ -40,61 +40,61 @@ func domain(cluster *infrav1.VSphereCluster, name string) (published clusterv1.F
 	return published, known
 }
 
-func TestCordonedDomainReceivesNothingUntilItIsActiveAgain(t *testing.T) {
+func TestCordonedDomainReceivesNothing(t *testing.T) {
 	t.Parallel()
 	for _, state := range []faultlinev1.DomainState{faultlinev1.DomainCordoned, faultlinev1.DomainEvicting} {
 		t.Run(string(state), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, simulator.ThreeZones())
+			w := newFixture(t, simulator.ThreeZones())
 			cluster := w.cluster("one")
 			zones := w.threeZones()
-			w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+			w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 			stays := w.machine("one", "stays", zones[0].Name)
-			w.provisioned(stays)
+			w.waitForProvisioned(stays)
 
 			update(w, cluster, intent(state, zones[0]))
-			w.publishes(cluster, zones[1].Name, zones[2].Name)
+			w.waitForPublished(cluster, zones[1].Name, zones[2].Name)
 			published, known := domain(cluster, zones[0].Name)
 			w.Expect(known.State).To(Equal(state))
 			w.Expect(published.Attributes).To(HaveKeyWithValue("state", string(state)))
 			w.Expect(conditions.IsTrue(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition)).To(BeTrue(), "the user wants it so")
 
 			machine := w.machine("one", "waits", zones[0].Name)
-			message := w.condition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
+			message := w.waitForCondition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
 			w.Expect(message).To(And(ContainSubstring(zones[0].Name), ContainSubstring(string(state))))
-			w.Consistently(w.vms, moment).Should(HaveLen(1), "and the machine that is there stays")
+			w.Consistently(w.vms, quietPeriod).Should(HaveLen(1), "and the machine that is there stays")
 
 			update(w, cluster, intent(faultlinev1.DomainActive, zones[0]))
-			w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
-			w.provisioned(machine)
+			w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+			w.waitForProvisioned(machine)
 			w.Expect(w.vms()["waits"].Cluster).To(Equal("zone-a"))
 		})
 	}
 }
 
 // A machine that is created at the moment at which its domain is cordoned must not be placed in it.
-func TestCordonCountsFromTheMomentItIsWritten(t *testing.T) {
+func TestCordonTakesEffectImmediately(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	cluster := w.cluster("one")
 	zones := w.threeZones()
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 	w.stop()
 	update(w, cluster, intent(faultlinev1.DomainCordoned, zones[0]))
 	machine := w.machine("one", "waits", zones[0].Name)
 	w.start()
-	w.condition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
+	w.waitForCondition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
 func TestLastControlPlaneDomainIsKept(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	cluster := w.cluster("one")
 	zones := w.threeZones()
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 	update(w, cluster, intent(faultlinev1.DomainCordoned, zones...))
-	w.condition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, faultlinev1.ReasonLastControlPlaneDomain)
+	w.waitForCondition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, faultlinev1.ReasonLastControlPlaneDomain)
 	// The domain that is kept depends on how long each has been healthy, in seconds, which a test cannot predict.
 	var kept []string
 	for _, known := range cluster.Status.Distribution.FailureDomains {
@@ -104,84 +104,84 @@ func TestLastControlPlaneDomainIsKept(t *testing.T) {
 		}
 	}
 	w.Expect(kept).To(HaveLen(1), "one is published, or machines would be made with no domain at all")
-	w.publishes(cluster, kept[0])
+	w.waitForPublished(cluster, kept[0])
 	machine := w.machine("one", "waits", kept[0])
-	w.condition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
+	w.waitForCondition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
 // If most domains break at once, the cause is more likely the manager's view of vCenter.
 func TestTooManyDomainsUnhealthyChangesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	cluster := w.cluster("one", func(c *infrav1.VSphereCluster) {
 		c.Spec.Distribution = faultlinev1.Distribution{GracePeriodSeconds: ptr.To[int32](3600), HoldPeriodSeconds: ptr.To[int32](0)}
 	})
 	zones := w.threeZones()
 	all := []string{zones[0].Name, zones[1].Name, zones[2].Name}
-	w.publishes(cluster, all...)
+	w.waitForPublished(cluster, all...)
 	for _, letter := range []string{"a", "b"} {
 		w.Expect(w.vc.RemoveDatastore("dc-1", "datastore-"+letter)).To(Succeed())
 	}
-	message := w.condition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, faultlinev1.ReasonTooManyDomainsUnhealthy)
+	message := w.waitForCondition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, faultlinev1.ReasonTooManyDomainsUnhealthy)
 	w.Expect(message).To(And(ContainSubstring(zones[0].Name), ContainSubstring(zones[1].Name), Not(ContainSubstring(zones[2].Name))))
-	w.publishes(cluster, all...)
+	w.waitForPublished(cluster, all...)
 	w.Expect(w.vc.RestoreDatastore("dc-1", "datastore-b")).To(Succeed())
-	w.condition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	w.waitForCondition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
 	update(w, cluster, func(c *infrav1.VSphereCluster) { c.Spec.Distribution.GracePeriodSeconds = ptr.To[int32](0) })
-	w.publishes(cluster, all[1:]...)
+	w.waitForPublished(cluster, all[1:]...)
 }
 
 // A zone that was broken is not used immediately after it has recovered.
-func TestMendedDomainReceivesNothingDuringTheHoldPeriod(t *testing.T) {
+func TestRepairedDomainReceivesNothingDuringHoldPeriod(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	cluster := w.cluster("one", func(c *infrav1.VSphereCluster) {
 		c.Spec.Distribution = faultlinev1.Distribution{GracePeriodSeconds: ptr.To[int32](0), HoldPeriodSeconds: ptr.To[int32](3600)}
 	})
 	zones := w.threeZones()
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 	w.Expect(w.vc.RemoveDatastore("dc-1", "datastore-a")).To(Succeed())
-	w.publishes(cluster, zones[1].Name, zones[2].Name)
+	w.waitForPublished(cluster, zones[1].Name, zones[2].Name)
 	w.Expect(w.vc.RestoreDatastore("dc-1", "datastore-a")).To(Succeed())
-	w.condition(zones[0], clusterv1.ReadyCondition, clusterv1.ReadyReason)
+	w.waitForCondition(zones[0], clusterv1.ReadyCondition, clusterv1.ReadyReason)
 	machine := w.machine("one", "waits", zones[0].Name)
-	w.condition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
+	w.waitForCondition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
 	w.Expect(w.vms()).To(BeEmpty())
 	update(w, cluster, func(c *infrav1.VSphereCluster) { c.Spec.Distribution.HoldPeriodSeconds = ptr.To[int32](0) })
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 }
 
-func TestZoneThatIsNotForControlPlanes(t *testing.T) {
+func TestZoneForWorkersOnly(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	cluster := w.cluster("one")
 	zones := w.threeZones()
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 	update(w, zones[2], func(z *infrav1.VSphereDeploymentZone) { z.Spec.ControlPlane = ptr.To(false) })
-	w.publishes(cluster, zones[0].Name, zones[1].Name)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name)
 	published, known := domain(cluster, zones[2].Name)
 	w.Expect(published.ControlPlane).To(HaveValue(BeFalse()))
 	w.Expect(known.State).To(Equal(faultlinev1.DomainActive))
 	w.Expect(published.Attributes).To(And(HaveKeyWithValue("region", simulator.RegionTag), HaveKeyWithValue("zone", "zone-c")))
-	w.provisioned(w.machine("one", "worker", zones[2].Name))
+	w.waitForProvisioned(w.machine("one", "worker", zones[2].Name))
 	w.Expect(w.vms()["worker"].Cluster).To(Equal("zone-c"), "workers are welcome")
 }
 
 func TestThumbprintOfTheZone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.Thumbprint = "" })
 	topology := infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "zone-a", Datastore: "datastore-a"}
 	zone := w.zone("a", topology, func(z *infrav1.VSphereDeploymentZone, _ *infrav1.VSphereFailureDomain) {
 		z.Spec.Thumbprint = "00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00:11:22:33"
 	})
-	w.condition(zone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.ThumbprintMismatchReason)
+	w.waitForCondition(zone, infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.ThumbprintMismatchReason)
 	w.Expect(zone.Status.Ready).To(BeNil(), "nothing can be said of the zone")
 	machine := w.machine("one", "cp-a", zone.Name)
-	w.condition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
+	w.waitForCondition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
 	update(w, zone, func(z *infrav1.VSphereDeploymentZone) { z.Spec.Thumbprint = w.vc.Thumbprint() })
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vsphereVM("cp-a").Spec.Thumbprint).To(Equal(w.vc.Thumbprint()))
 }
 
@@ -191,27 +191,27 @@ func TestTemplateOfTheZone(t *testing.T) {
 	layout.Datacenters[0].Templates = append(layout.Datacenters[0].Templates, simulator.Template{
 		Name: diskTemplate, Cluster: "zone-a", Datastore: "datastore-a", Networks: []string{"network-a"}, DiskGiB: 30,
 	})
-	w := newWorld(t, layout)
+	w := newFixture(t, layout)
 	w.cluster("one")
 	topology := infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "zone-a", Datastore: "datastore-a", Networks: []string{"network-a"}}
 	zone := w.zone("a", topology, func(_ *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
 		d.Spec.Topology.Template = diskTemplate
 	})
-	w.provisioned(w.machine("one", "cp-a", zone.Name))
+	w.waitForProvisioned(w.machine("one", "cp-a", zone.Name))
 	w.Expect(w.vms()["cp-a"].DiskGiB).To(Equal(30))
 	w.Expect(w.vsphereVM("cp-a").Spec.Template).To(Equal(diskTemplate))
 }
 
 // A machine that was moved by hand is reported where it is. The placement of a machine never changes after it was decided.
-func TestZoneThatChangesMovesNoMachine(t *testing.T) {
+func TestChangedZoneMovesNoMachine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	cluster := w.cluster("one")
 	zones := w.threeZones()
 	machine := w.machine("one", "cp-a", zones[0].Name)
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	update(w, cluster, intent(faultlinev1.DomainEvicting, zones[0]))
-	w.publishes(cluster, zones[1].Name, zones[2].Name)
+	w.waitForPublished(cluster, zones[1].Name, zones[2].Name)
 	w.Expect(w.vms()["cp-a"].Cluster).To(Equal("zone-a"))
 	w.Expect(machine.Status.FailureDomain).To(HaveValue(Equal(zones[0].Name)))
 	w.Eventually(func() int32 {
@@ -223,9 +223,9 @@ func TestZoneThatChangesMovesNoMachine(t *testing.T) {
 
 // Cluster API does not propagate labels to all Machines, so a watch filter must not prevent a zone from noticing their
 // deletion.
-func TestZoneGoesWithItsLastMachineWhateverTheMachinesLabels(t *testing.T) {
+func TestZoneDeletionWaitsForLastMachine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	zone := w.threeZones()[0]
 	machine := &clusterv1.Machine{ObjectMeta: w.meta("unlabelled"), Spec: clusterv1.MachineSpec{
 		ClusterName: "one", FailureDomain: zone.Name, Bootstrap: clusterv1.Bootstrap{DataSecretName: ptr.To("none")},
@@ -235,21 +235,21 @@ func TestZoneGoesWithItsLastMachineWhateverTheMachinesLabels(t *testing.T) {
 	w.create(machine)
 	w.Eventually(func() []string { return w.get(zone).GetFinalizers() }).ShouldNot(BeEmpty())
 	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
-	w.Expect(w.condition(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason)).To(ContainSubstring("unlabelled"))
+	w.Expect(w.waitForCondition(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason)).To(ContainSubstring("unlabelled"))
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	w.gone(zone)
+	w.waitForDeletion(zone)
 }
 
 // A pool has limits and shares, and may be the only one that the account can use.
-func TestResourcePoolOfTheTemplateIsKeptWhereTheZoneHasIt(t *testing.T) {
+func TestTemplateResourcePoolInZone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	cluster := w.cluster("one")
 	zones := w.threeZones()
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 	in := func(name string, zone int, pool string) {
 		w.t.Helper()
-		w.provisioned(w.machine("one", name, zones[zone].Name, func(m *infrav1.VSphereMachine) { m.Spec.ResourcePool = pool }))
+		w.waitForProvisioned(w.machine("one", name, zones[zone].Name, func(m *infrav1.VSphereMachine) { m.Spec.ResourcePool = pool }))
 	}
 	in("by-name", 0, "workload")
 	in("by-path", 1, "/dc-1/host/zone-b/Resources/workload")
@@ -257,5 +257,5 @@ func TestResourcePoolOfTheTemplateIsKeptWhereTheZoneHasIt(t *testing.T) {
 	w.Expect(w.vms()["by-name"].Pool).To(Equal("/dc-1/host/zone-a/Resources/workload"))
 	w.Expect(w.vms()["by-path"].Pool).To(Equal("/dc-1/host/zone-b/Resources/workload"))
 	w.Expect(w.vms()["of-another"].Pool).To(Equal("/dc-1/host/zone-c/Resources"))
-	w.tells(w.vsphereVM("of-another"), "ResourcePoolNotUsed")
+	w.waitForEvent(w.vsphereVM("of-another"), "ResourcePoolNotUsed")
 }

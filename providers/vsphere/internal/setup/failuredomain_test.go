@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-func (w *world) owners(domain string) []metav1.OwnerReference {
+func (w *fixture) owners(domain string) []metav1.OwnerReference {
 	w.t.Helper()
 	object := &infrav1.VSphereFailureDomain{}
 	w.Expect(w.client.Get(w.t.Context(), client.ObjectKey{Name: domain}, object)).To(Succeed())
@@ -26,9 +26,9 @@ func ownedBy(zone *infrav1.VSphereDeploymentZone) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: infrav1.GroupVersion.String(), Kind: "VSphereDeploymentZone", Name: zone.Name, UID: zone.UID}
 }
 
-func TestAFailureDomainIsItsZonesAndGoesWithTheLast(t *testing.T) {
+func TestFailureDomainIsDeletedWithLastZone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	ctx := t.Context()
 	w.cluster("one")
 	first := w.threeZones()[0]
@@ -52,38 +52,38 @@ func TestAFailureDomainIsItsZonesAndGoesWithTheLast(t *testing.T) {
 	w.Eventually(func() []metav1.OwnerReference { return w.owners(domain) }).Should(ConsistOf(ownedBy(first), ownedBy(second)))
 
 	w.Expect(w.client.Delete(ctx, first)).To(Succeed())
-	w.gone(first)
+	w.waitForDeletion(first)
 	w.Expect(w.owners(domain)).To(ConsistOf(ownedBy(second)), "it is still the other zone's")
 	w.Expect(w.client.Delete(ctx, second)).To(Succeed())
-	w.gone(second)
+	w.waitForDeletion(second)
 	w.Expect(apierrors.IsNotFound(w.client.Get(ctx, client.ObjectKey{Name: domain}, object))).To(BeTrue())
 }
 
-func TestAZoneWhoseFailureDomainWasDeletedFirstCanBeDeleted(t *testing.T) {
+func TestZoneWithoutFailureDomainCanBeDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.cluster("one")
 	zone := w.threeZones()[0]
 	domain := &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Spec.FailureDomain}}
 	w.Eventually(func() []metav1.OwnerReference { return w.owners(domain.Name) }).ShouldNot(BeEmpty())
 	w.Expect(w.client.Delete(t.Context(), domain)).To(Succeed())
-	w.gone(domain)
+	w.waitForDeletion(domain)
 	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
-	w.gone(zone)
+	w.waitForDeletion(zone)
 }
 
-func TestAFailureDomainGoesWithItsZoneWhenTheLastMachineHasGone(t *testing.T) {
+func TestFailureDomainIsDeletedAfterLastMachine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	ctx := t.Context()
 	cluster := w.cluster("one")
 	zones := w.threeZones()
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 	machine := w.machine("one", "cp-a", zones[0].Name)
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.client.Delete(ctx, zones[0])).To(Succeed())
 	w.Consistently(func() []metav1.OwnerReference { return w.owners(zones[0].Spec.FailureDomain) }, "300ms").Should(ConsistOf(ownedBy(zones[0])), "a machine is in it")
 	w.remove(machine)
-	w.gone(zones[0])
-	w.gone(&infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zones[0].Spec.FailureDomain}})
+	w.waitForDeletion(zones[0])
+	w.waitForDeletion(&infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zones[0].Spec.FailureDomain}})
 }

@@ -19,7 +19,7 @@ import (
 const provisionedCondition = infrav1.VSphereVMVirtualMachineProvisionedCondition
 
 // copies registers copies of a virtual machine, and returns their names.
-func (w *world) copies(of string) []string {
+func (w *fixture) copies(of string) []string {
 	w.t.Helper()
 	names := []string{of + "-copy", "a-copy-of-" + of}
 	for _, name := range names {
@@ -28,8 +28,8 @@ func (w *world) copies(of string) []string {
 	return names
 }
 
-// touched counts the operations on virtual machines since the last ResetCalls.
-func (w *world) touched() map[string]int {
+// countOperations counts the operations on virtual machines since the last ResetCalls.
+func (w *fixture) countOperations() map[string]int {
 	calls := map[string]int{}
 	for _, method := range []string{"PowerOnVM_Task", "PowerOffVM_Task", "ReconfigVM_Task", "Destroy_Task", "CloneVM_Task", "UnregisterVM", "ShutdownGuest"} {
 		if n := w.vc.Calls()[method]; n > 0 {
@@ -39,17 +39,17 @@ func (w *world) touched() map[string]int {
 	return calls
 }
 
-// poked triggers a reconcile of the VSphereVM, and waits until it has written the object's condition.
-func (w *world) poked(vm *infrav1.VSphereVM) {
+// triggerVMReconcile triggers a reconcile of the VSphereVM, and waits until it has written the object's condition.
+func (w *fixture) triggerVMReconcile(vm *infrav1.VSphereVM) {
 	w.t.Helper()
 	update(w, vm, func(vm *infrav1.VSphereVM) {
 		metav1.SetMetaDataAnnotation(&vm.ObjectMeta, "test/reconcile", vm.ResourceVersion)
 	})
 }
 
-// takenAway removes the VSphereVM without its virtual machine, and returns the object that clusterctl move would create: same
+// moveAway removes the VSphereVM without its virtual machine, and returns the object that clusterctl move would create: same
 // name and spec, another UID and no status. The manager is stopped.
-func (w *world) takenAway(name string) *infrav1.VSphereVM {
+func (w *fixture) moveAway(name string) *infrav1.VSphereVM {
 	w.t.Helper()
 	w.stop()
 	vm := w.vsphereVM(name)
@@ -58,14 +58,14 @@ func (w *world) takenAway(name string) *infrav1.VSphereVM {
 	}, Spec: vm.Spec}
 	w.Expect(w.client.Patch(w.t.Context(), vm, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
 	w.Expect(w.client.Delete(w.t.Context(), vm)).To(Succeed())
-	w.gone(vm)
+	w.waitForDeletion(vm)
 	return again
 }
 
-// moved is takenAway followed by creating the returned object.
-func (w *world) moved(name string) *infrav1.VSphereVM {
+// moveFromUpstream is moveAway followed by creating the returned object.
+func (w *fixture) moveFromUpstream(name string) *infrav1.VSphereVM {
 	w.t.Helper()
-	vm := w.takenAway(name)
+	vm := w.moveAway(name)
 	w.create(vm)
 	return vm
 }
@@ -74,13 +74,13 @@ func (w *world) moved(name string) *infrav1.VSphereVM {
 // notes.
 func TestCopyOfAMachineIsNeitherPoweredOnNorDestroyed(t *testing.T) {
 	t.Parallel()
-	w, machine := withNode(t)
+	w, machine := newFixtureWithNode(t)
 	original := w.vms()["node"]
 	copies := w.copies("node")
-	w.poked(w.vsphereVM("node"))
+	w.triggerVMReconcile(w.vsphereVM("node"))
 	w.Expect(w.vc.PowerOffVM("node")).To(Succeed(), "an occasion to power something on")
 	w.Eventually(func() string { return w.vms()["node"].Power }).Should(Equal("poweredOn"))
-	w.condition(machine, provisionedCondition, infrav1.VSphereMachineVirtualMachineProvisionedReason)
+	w.waitForCondition(machine, provisionedCondition, infrav1.VSphereMachineVirtualMachineProvisionedReason)
 	w.Expect(w.vsphereVM("node").Status.VMRef).To(HaveSuffix(original.Ref))
 	w.remove(machine)
 	left := w.vms()
@@ -91,49 +91,49 @@ func TestCopyOfAMachineIsNeitherPoweredOnNorDestroyed(t *testing.T) {
 	}
 }
 
-func TestMachineThatIsGoneIsNotReplacedByItsCopy(t *testing.T) {
+func TestDeletedMachineIsNotReplacedByCopy(t *testing.T) {
 	t.Parallel()
-	w, machine := withNode(t)
+	w, machine := newFixtureWithNode(t)
 	copies := w.copies("node")
 	w.Expect(w.vc.DestroyVM("node")).To(Succeed())
-	message := w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason)
+	message := w.waitForCondition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason)
 	w.Expect(message).To(And(ContainSubstring("was deleted in vCenter outside Cluster API"), ContainSubstring(copies[0]), ContainSubstring("left alone")))
 	w.remove(machine)
 	w.Expect(w.vms()).To(HaveLen(len(copies)))
 }
 
 // A restarted manager has no record of what it started.
-func TestDeletionThatWasInterruptedDoesNotTurnToACopy(t *testing.T) {
+func TestInterruptedDeletionDoesNotDeleteCopy(t *testing.T) {
 	t.Parallel()
-	w, machine := withNode(t)
-	w.moved("node")
+	w, machine := newFixtureWithNode(t)
+	w.moveFromUpstream("node")
 	w.start()
-	w.condition(w.vsphereVM("node"), provisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
+	w.waitForCondition(w.vsphereVM("node"), provisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
 	copies := w.copies("node")
 	w.vc.HoldTasks("Destroy_Task")
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	w.inFlight("node", "Destroy_Task")
+	w.waitForTask("node", "Destroy_Task")
 	w.stop()
 	w.vc.ReleaseTasks("Destroy_Task")
 	w.Eventually(w.vms).ShouldNot(HaveKey("node"))
 	w.vc.ForgetTasks()
 	w.start()
-	w.gone(machine)
+	w.waitForDeletion(machine)
 	w.Expect(w.vms()).To(HaveLen(len(copies)))
 }
 
 func TestMovedMachineIsFoundByItsNotes(t *testing.T) {
 	t.Parallel()
-	w, machine := withNode(t)
+	w, machine := newFixtureWithNode(t)
 	made := w.vms()["node"]
 	w.Expect(w.vc.SetNotes("node", "backed up on Monday\nVSphereVM "+w.name+"/node")).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta("node")})).To(Succeed(), "its bootstrap data")
-	vm := w.moved("node")
+	vm := w.moveFromUpstream("node")
 	w.vc.ResetCalls()
 	w.start()
-	w.condition(vm, provisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
+	w.waitForCondition(vm, provisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
 	w.Expect(vm.Status.VMRef).To(HaveSuffix(made.Ref))
-	w.Expect(w.touched()).To(BeEmpty())
+	w.Expect(w.countOperations()).To(BeEmpty())
 	w.remove(machine)
 	w.Expect(w.vms()).To(BeEmpty())
 }
@@ -141,25 +141,25 @@ func TestMovedMachineIsFoundByItsNotes(t *testing.T) {
 // Machines of Cluster API Provider vSphere have no notes of ours, and after a move no UID either.
 func TestMachineMovedFromUpstreamIsFoundByItsBootstrapData(t *testing.T) {
 	t.Parallel()
-	w, machine := withNode(t)
+	w, machine := newFixtureWithNode(t)
 	w.Expect(w.vc.SetNotes("node", "")).To(Succeed())
-	vm := w.moved("node")
+	vm := w.moveFromUpstream("node")
 	w.start()
-	w.condition(vm, provisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
+	w.waitForCondition(vm, provisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
 	w.Expect(w.vc.RegisterCopy("node", "copy")).To(Succeed(), "from now on it is recorded")
-	w.poked(vm)
+	w.triggerVMReconcile(vm)
 	w.remove(machine)
 	w.Expect(w.vms()).To(And(HaveLen(1), HaveKey("copy")))
 }
 
-func TestMovedMachineWithACopyIsAmbiguousUntilTheCopyIsGone(t *testing.T) {
+func TestMovedMachineWithCopyIsAmbiguous(t *testing.T) {
 	t.Parallel()
-	w, machine := withNode(t)
+	w, machine := newFixtureWithNode(t)
 	w.Expect(w.vc.RegisterCopy("node", "copy")).To(Succeed())
-	vm := w.moved("node")
+	vm := w.moveFromUpstream("node")
 	w.vc.ResetCalls()
 	w.start()
-	message := w.condition(vm, provisionedCondition, infrav1.VSphereVMVirtualMachineAmbiguousReason)
+	message := w.waitForCondition(vm, provisionedCondition, infrav1.VSphereVMVirtualMachineAmbiguousReason)
 	w.Expect(message).To(And(ContainSubstring("/node "), ContainSubstring("/copy "), ContainSubstring("remove the copies")))
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
 	w.Eventually(func(g Gomega) {
@@ -170,17 +170,17 @@ func TestMovedMachineWithACopyIsAmbiguousUntilTheCopyIsGone(t *testing.T) {
 		w.get(machine)
 		g.Expect(testworld.Describe(machine)).To(ContainSubstring("remove the copies"))
 	}).Should(Succeed())
-	w.Consistently(w.touched, moment).Should(BeEmpty())
+	w.Consistently(w.countOperations, quietPeriod).Should(BeEmpty())
 	w.Expect(w.vc.DestroyVM("copy")).To(Succeed())
-	w.gone(machine)
+	w.waitForDeletion(machine)
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
 // A user who may create VSphereVMs must not get access to machines by setting their BIOS UUIDs.
-func TestVSphereVMWithAForeignBIOSUUIDReachesNothing(t *testing.T) {
+func TestForeignBIOSUUIDDoesNotIdentify(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	w.provisioned(w.worker("victim"))
+	w := newFixtureWithTemplates(t)
+	w.waitForProvisioned(w.worker("victim"))
 	w.Expect(w.vc.RegisterCopy("victim", "database")).To(Succeed())
 	w.Expect(w.vc.SetNotes("database", "payroll")).To(Succeed())
 	w.create(w.secret("guess", "", ""))
@@ -190,26 +190,26 @@ func TestVSphereVMWithAForeignBIOSUUIDReachesNothing(t *testing.T) {
 		thief.Labels = w.vsphereVM("victim").Labels
 		thief.Spec.BootstrapRef.Name = "guess"
 		w.create(thief)
-		message := w.condition(thief, provisionedCondition, infrav1.VSphereVMVirtualMachineNotIdentifiedReason)
+		message := w.waitForCondition(thief, provisionedCondition, infrav1.VSphereVMVirtualMachineNotIdentifiedReason)
 		w.Expect(message).To(And(ContainSubstring("left alone"), ContainSubstring("VSphereVM "+w.name+"/"+name)))
 		w.Expect(w.client.Delete(t.Context(), thief)).To(Succeed())
-		w.gone(thief)
+		w.waitForDeletion(thief)
 	}
-	w.Expect(w.touched()).To(BeEmpty())
+	w.Expect(w.countOperations()).To(BeEmpty())
 	w.Expect(w.vms()).To(And(HaveKey("victim"), HaveKey("database")))
 }
 
 // A user who may write notes in vCenter can declare the owner of a machine.
-func TestMachineThatNothingIdentifiesIsFoundWhenItsNotesSayWhoseItIs(t *testing.T) {
+func TestUnidentifiedMachineIsFoundByAddedNotes(t *testing.T) {
 	t.Parallel()
-	w, machine := withNode(t)
+	w, machine := newFixtureWithNode(t)
 	w.Expect(w.vc.SetNotes("node", "tidied up")).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: w.meta("node")})).To(Succeed())
-	vm := w.moved("node")
+	vm := w.moveFromUpstream("node")
 	w.start()
-	w.condition(vm, provisionedCondition, infrav1.VSphereVMVirtualMachineNotIdentifiedReason)
+	w.waitForCondition(vm, provisionedCondition, infrav1.VSphereVMVirtualMachineNotIdentifiedReason)
 	w.Expect(w.vc.SetNotes("node", "tidied up\nVSphereVM "+w.name+"/node")).To(Succeed())
-	w.condition(vm, provisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
+	w.waitForCondition(vm, provisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
 	w.remove(machine)
 	w.Expect(w.vms()).To(BeEmpty())
 }

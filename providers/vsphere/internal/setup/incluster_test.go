@@ -32,7 +32,7 @@ const (
 )
 
 // inCluster runs that provider for the namespace until the test ends. If the provider is unavailable, the test is skipped.
-func (w *world) inCluster() {
+func (w *fixture) inCluster() {
 	w.t.Helper()
 	const module = "sigs.k8s.io/cluster-api-ipam-provider-in-cluster"
 	run := func(cmd *exec.Cmd, env ...string) []byte {
@@ -68,7 +68,7 @@ func (w *world) inCluster() {
 	})
 }
 
-func (w *world) inClusterPool(name string, addresses ...any) *unstructured.Unstructured {
+func (w *fixture) inClusterPool(name string, addresses ...any) *unstructured.Unstructured {
 	w.t.Helper()
 	pool := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "ipam.cluster.x-k8s.io/v1alpha2", "kind": "InClusterIPPool",
@@ -79,9 +79,9 @@ func (w *world) inClusterPool(name string, addresses ...any) *unstructured.Unstr
 	return pool
 }
 
-func TestMachinesLiveOnAPoolOfTheInClusterProvider(t *testing.T) {
+func TestMachinesWithInClusterIPPool(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	w.inCluster()
 	pool := w.inClusterPool("p", "10.0.0.10-10.0.0.11")
 	of := func(kind, name string) func(*infrav1.VSphereMachine) {
@@ -91,25 +91,25 @@ func TestMachinesLiveOnAPoolOfTheInClusterProvider(t *testing.T) {
 		}
 	}
 	first, second := w.worker("first", of("InClusterIPPool", "p")), w.worker("second", of("InClusterIPPool", "p"))
-	w.provisioned(first)
-	w.provisioned(second)
+	w.waitForProvisioned(first)
+	w.waitForProvisioned(second)
 	w.Expect(append(w.vms()["first"].IPs, w.vms()["second"].IPs...)).To(ConsistOf("10.0.0.10", "10.0.0.11"))
 	w.Expect(w.card(w.vms()["first"]).Gateway4).To(Equal("10.0.0.1"))
 
 	third := w.worker("third", of("InClusterIPPool", "p"))
 	missing := w.worker("missing", of("InClusterIPPool", "q"))
 	uninstalled := w.worker("uninstalled", of("InfobloxIPPool", "r"))
-	w.waitsForAddress(third, "InClusterIPPool p has no free address: make it larger, or delete Machines that have one")
-	w.waitsForAddress(missing, "InClusterIPPool q does not exist: create it, or name another pool")
-	w.waitsForAddress(uninstalled, "there is no API for InfobloxIPPool r of ipam.cluster.x-k8s.io: install the IPAM provider that has such pools")
+	w.waitForAddressMessage(third, "InClusterIPPool p has no free address: make it larger, or delete Machines that have one")
+	w.waitForAddressMessage(missing, "InClusterIPPool q does not exist: create it, or name another pool")
+	w.waitForAddressMessage(uninstalled, "there is no API for InfobloxIPPool r of ipam.cluster.x-k8s.io: install the IPAM provider that has such pools")
 	w.Expect(w.vms()).To(HaveLen(2))
 
 	free := w.vms()["first"].IPs
 	w.remove(first)
-	w.provisioned(third)
+	w.waitForProvisioned(third)
 	w.Expect(w.vms()["third"].IPs).To(Equal(free), "an address is given back when its machine is gone")
 	w.inClusterPool("q", "10.0.0.20")
-	w.provisioned(missing)
+	w.waitForProvisioned(missing)
 	for _, machine := range []*infrav1.VSphereMachine{second, third, missing, uninstalled} {
 		w.remove(machine)
 	}

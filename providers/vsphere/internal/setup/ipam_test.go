@@ -38,7 +38,7 @@ func fromPools(names ...string) func(*infrav1.VSphereMachine) {
 }
 
 // addressClaim waits for a claim.
-func (w *world) addressClaim(name string) *ipamclusterv1.IPAddressClaim {
+func (w *fixture) addressClaim(name string) *ipamclusterv1.IPAddressClaim {
 	w.t.Helper()
 	claim := &ipamclusterv1.IPAddressClaim{ObjectMeta: w.meta(name)}
 	w.Eventually(func() error { return w.client.Get(w.t.Context(), keyOf(claim), claim) }).Should(Succeed())
@@ -46,7 +46,7 @@ func (w *world) addressClaim(name string) *ipamclusterv1.IPAddressClaim {
 }
 
 // addressClaims returns the names of the existing claims.
-func (w *world) addressClaims() []string {
+func (w *fixture) addressClaims() []string {
 	claims := &ipamclusterv1.IPAddressClaimList{}
 	w.Expect(w.client.List(w.t.Context(), claims, client.InNamespace(w.name))).To(Succeed())
 	var names []string
@@ -57,29 +57,29 @@ func (w *world) addressClaims() []string {
 }
 
 // address returns the address that a provider creates for a claim.
-func (w *world) address(claim, address string, prefix int32, gateway string) *ipamclusterv1.IPAddress {
+func (w *fixture) address(claim, address string, prefix int32, gateway string) *ipamclusterv1.IPAddress {
 	return &ipamclusterv1.IPAddress{ObjectMeta: w.meta(claim), Spec: ipamclusterv1.IPAddressSpec{
 		ClaimRef: ipamclusterv1.IPAddressClaimReference{Name: claim}, PoolRef: w.addressClaim(claim).Spec.PoolRef,
 		Address: address, Prefix: ptr.To(prefix), Gateway: gateway,
 	}}
 }
 
-// gives fulfils a claim as a provider does: first it creates the address, then it updates the claim.
-func (w *world) gives(address *ipamclusterv1.IPAddress) {
+// fulfillClaim fulfils a claim as a provider does: first it creates the address, then it updates the claim.
+func (w *fixture) fulfillClaim(address *ipamclusterv1.IPAddress) {
 	w.t.Helper()
 	w.create(address)
-	w.answers(address.Name, func(status *ipamclusterv1.IPAddressClaimStatus) {
+	w.setClaimStatus(address.Name, func(status *ipamclusterv1.IPAddressClaimStatus) {
 		status.Conditions, status.AddressRef.Name = nil, address.Name
 	})
 }
 
-func (w *world) answers(claim string, change func(*ipamclusterv1.IPAddressClaimStatus)) {
+func (w *fixture) setClaimStatus(claim string, change func(*ipamclusterv1.IPAddressClaimStatus)) {
 	w.t.Helper()
 	updateStatus(w, w.addressClaim(claim), func(c *ipamclusterv1.IPAddressClaim) { change(&c.Status) })
 }
 
 // card returns the configuration of the guest's first network card.
-func (w *world) card(vm simulator.VM) (card struct {
+func (w *fixture) card(vm simulator.VM) (card struct {
 	Addresses          []string
 	Gateway4, Gateway6 string
 },
@@ -97,8 +97,8 @@ func (w *world) card(vm simulator.VM) (card struct {
 	return card
 }
 
-// waitsForAddress waits until the conditions of the machine and its virtual machine report why addresses are missing.
-func (w *world) waitsForAddress(machine *infrav1.VSphereMachine, text string) {
+// waitForAddressMessage waits until the conditions of the machine and its virtual machine report why addresses are missing.
+func (w *fixture) waitForAddressMessage(machine *infrav1.VSphereMachine, text string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.client.Get(w.t.Context(), keyOf(machine), machine)).To(Succeed())
@@ -107,18 +107,18 @@ func (w *world) waitsForAddress(machine *infrav1.VSphereMachine, text string) {
 			HaveField("Reason", infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason), HaveField("Message", ContainSubstring(text)),
 		)))
 	}).Should(Succeed())
-	w.Expect(w.condition(w.vsphereVM(machine.Name), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason)).
+	w.Expect(w.waitForCondition(w.vsphereVM(machine.Name), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForIPAddressReason)).
 		To(ContainSubstring(text))
 }
 
-func (w *world) addressesOf(vm, reason string) (message string) {
+func (w *fixture) addressesOf(vm, reason string) (message string) {
 	w.t.Helper()
-	return w.condition(w.vsphereVM(vm), infrav1.VSphereVMIPAddressClaimsFulfilledCondition, reason)
+	return w.waitForCondition(w.vsphereVM(vm), infrav1.VSphereVMIPAddressClaimsFulfilledCondition, reason)
 }
 
-func TestAMachineGetsAddressesOfItsPoolsBeforeItIsCloned(t *testing.T) {
+func TestMachineGetsPoolAddressesBeforeClone(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	machine := w.worker("node", fromPools("v4", "v6"), func(m *infrav1.VSphereMachine) {
 		m.Spec.Network.Devices = append(m.Spec.Network.Devices, *m.Spec.Network.Devices[0].DeepCopy())
 		m.Spec.Network.Devices[0].IPAddrs = []string{"10.0.0.4/24"}
@@ -134,15 +134,15 @@ func TestAMachineGetsAddressesOfItsPoolsBeforeItIsCloned(t *testing.T) {
 		w.Expect(made.Finalizers).To(ConsistOf("vspherevm.infrastructure.cluster.x-k8s.io/ip-claim-protection"))
 		w.Expect(metav1.IsControlledBy(made, w.vsphereVM("node"))).To(BeTrue())
 	}
-	w.waitsForAddress(machine, "Waiting for Pool v4 to assign an address to IPAddressClaim node-0-0; Waiting for Pool v6")
+	w.waitForAddressMessage(machine, "Waiting for Pool v4 to assign an address to IPAddressClaim node-0-0; Waiting for Pool v6")
 	w.addressesOf("node", infrav1.VSphereVMIPAddressClaimsWaitingForIPAddressReason)
-	w.gives(w.address("node-0-0", "10.0.0.5", 24, "10.0.0.1"))
-	w.gives(w.address("node-1-0", "192.168.0.5", 16, ""))
-	w.waitsForAddress(machine, "Waiting for Pool v6 to assign an address to IPAddressClaim node-0-1")
+	w.fulfillClaim(w.address("node-0-0", "10.0.0.5", 24, "10.0.0.1"))
+	w.fulfillClaim(w.address("node-1-0", "192.168.0.5", 16, ""))
+	w.waitForAddressMessage(machine, "Waiting for Pool v6 to assign an address to IPAddressClaim node-0-1")
 	w.Expect(w.vms()).To(BeEmpty())
 
-	w.gives(w.address("node-0-1", "2001:db8::5", 64, "fe80::1"))
-	w.provisioned(machine)
+	w.fulfillClaim(w.address("node-0-1", "2001:db8::5", 64, "fe80::1"))
+	w.waitForProvisioned(machine)
 	vm := w.vms()["node"]
 	w.Expect(vm.IPs).To(ConsistOf("10.0.0.4", "10.0.0.5", "2001:db8::5", "192.168.0.5"))
 	card := w.card(vm)
@@ -154,30 +154,30 @@ func TestAMachineGetsAddressesOfItsPoolsBeforeItIsCloned(t *testing.T) {
 	w.Eventually(w.addressClaims).Should(BeEmpty())
 }
 
-func TestAFailureDomainNamesThePool(t *testing.T) {
+func TestPoolOfFailureDomain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	zone := w.zone("a", infrav1.Topology{
 		Datacenter: "dc-1", ComputeCluster: "zone-a", Datastore: "datastore-a",
 		NetworkConfigurations: []infrav1.NetworkConfiguration{{NetworkName: "network-a", AddressesFromPools: []infrav1.IPPoolReference{poolRef("of-zone-a")}}},
 	}, nil)
-	w.publishes(w.cluster("c"), zone.Name)
+	w.waitForPublished(w.cluster("c"), zone.Name)
 	machine := w.machine("c", "node", zone.Name, fromPools("of-machine"))
 	w.Expect(w.addressClaim("node-0-0").Spec.PoolRef.Name).To(Equal("of-zone-a"))
-	w.gives(w.address("node-0-0", "10.0.0.5", 24, "10.0.0.1"))
-	w.provisioned(machine)
+	w.fulfillClaim(w.address("node-0-0", "10.0.0.5", 24, "10.0.0.1"))
+	w.waitForProvisioned(machine)
 	w.Expect(w.vms()["node"].Networks).To(Equal([]string{"network-a"}))
 	w.Expect(w.card(w.vms()["node"]).Addresses).To(Equal([]string{"10.0.0.5/24"}))
 }
 
-func TestWhatAPoolAnswersWronglyReachesNoGuest(t *testing.T) {
+func TestInvalidPoolAddressIsNotUsed(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	for name, tc := range map[string]struct {
 		answer func(*ipamclusterv1.IPAddress)
 		says   string
 	}{
-		"twice":   {func(a *ipamclusterv1.IPAddress) { a.Spec.Address = "10.0.0.5" }, "IPAddressClaim twice-0-0 has that, too"},
+		"twice":   {func(a *ipamclusterv1.IPAddress) { a.Spec.Address = "10.0.0.5" }, "IPAddressClaim twice-0-0 has the same address"},
 		"prefix":  {func(a *ipamclusterv1.IPAddress) { a.Spec.Prefix = ptr.To[int32](0) }, "without the prefix length of its subnet"},
 		"outside": {func(a *ipamclusterv1.IPAddress) { a.Spec.Address = "10.1.0.6" }, "which is outside its subnet 10.1.0.0/24"},
 		"gateway": {func(a *ipamclusterv1.IPAddress) { a.Spec.Gateway = "10.0.0.2" }, "with gateway 10.0.0.2, but gateway4 of the card is 10.0.0.1"},
@@ -187,64 +187,64 @@ func TestWhatAPoolAnswersWronglyReachesNoGuest(t *testing.T) {
 			t.Parallel()
 			w := w.in(t)
 			machine := w.worker(name, fromPools(name+"-p", name+"-q"))
-			w.gives(w.address(name+"-0-0", "10.0.0.5", 24, "10.0.0.1"))
+			w.fulfillClaim(w.address(name+"-0-0", "10.0.0.5", 24, "10.0.0.1"))
 			wrong := w.address(name+"-0-1", "10.0.0.6", 24, "10.0.0.1")
 			tc.answer(wrong)
-			w.gives(wrong)
-			w.waitsForAddress(machine, tc.says)
+			w.fulfillClaim(wrong)
+			w.waitForAddressMessage(machine, tc.says)
 			w.Expect(w.addressesOf(name, infrav1.VSphereVMIPAddressClaimsNotFulfilledReason)).To(ContainSubstring(tc.says))
 			w.Expect(w.vms()).NotTo(HaveKey(name))
 			w.remove(machine)
-			w.gone(w.addressClaim0(name + "-0-0"))
-			w.gone(w.addressClaim0(name + "-0-1"))
+			w.waitForDeletion(w.addressClaim0(name + "-0-0"))
+			w.waitForDeletion(w.addressClaim0(name + "-0-1"))
 		})
 	}
 }
 
-func TestAnAddressThatAPoolGivesTwiceIsTheFirstMachines(t *testing.T) {
+func TestDuplicateAddressBelongsToFirstMachine(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	first := w.worker("first", fromPools("p"))
-	w.gives(w.address("first-0-0", "10.0.0.5", 24, ""))
-	w.provisioned(first)
+	w.fulfillClaim(w.address("first-0-0", "10.0.0.5", 24, ""))
+	w.waitForProvisioned(first)
 	second := w.worker("second", fromPools("p"))
 	w.addressClaim("second-0-0")
-	w.gives(w.address("second-0-0", "10.0.0.5", 24, ""))
-	w.waitsForAddress(second, "Pool p has given 10.0.0.5 to IPAddressClaim second-0-0, and to first-0-0 before")
+	w.fulfillClaim(w.address("second-0-0", "10.0.0.5", 24, ""))
+	w.waitForAddressMessage(second, "Pool p has given 10.0.0.5 to IPAddressClaim second-0-0, and to first-0-0 before")
 	w.Expect(w.vms()).To(HaveLen(1))
 	w.addressesOf("first", infrav1.VSphereVMIPAddressClaimsFulfilledReason)
 
 	elsewhere := w.worker("elsewhere", fromPools("q"))
-	w.gives(w.address("elsewhere-0-0", "10.0.0.5", 24, ""))
-	w.provisioned(elsewhere)
+	w.fulfillClaim(w.address("elsewhere-0-0", "10.0.0.5", 24, ""))
+	w.waitForProvisioned(elsewhere)
 }
 
 // addressClaim0 returns a claim that need not exist.
-func (w *world) addressClaim0(name string) *ipamclusterv1.IPAddressClaim {
+func (w *fixture) addressClaim0(name string) *ipamclusterv1.IPAddressClaim {
 	return &ipamclusterv1.IPAddressClaim{ObjectMeta: w.meta(name)}
 }
 
-func TestARefusalOfThePoolIsShownUntilItGivesAnAddress(t *testing.T) {
+func TestPoolErrorIsReported(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	machine := w.worker("node", fromPools("p"))
-	w.answers("node-0-0", func(status *ipamclusterv1.IPAddressClaimStatus) {
+	w.setClaimStatus("node-0-0", func(status *ipamclusterv1.IPAddressClaimStatus) {
 		status.Conditions = []metav1.Condition{{
 			Type: clusterv1.ReadyCondition, Status: metav1.ConditionFalse, Reason: "PoolExhausted", Message: "no address is left", LastTransitionTime: metav1.Now(),
 		}}
 	})
-	w.waitsForAddress(machine, "Pool p gives no address: PoolExhausted: no address is left")
-	w.gives(w.address("node-0-0", "10.0.0.5", 24, ""))
-	w.provisioned(machine)
+	w.waitForAddressMessage(machine, "Pool p gives no address: PoolExhausted: no address is left")
+	w.fulfillClaim(w.address("node-0-0", "10.0.0.5", 24, ""))
+	w.waitForProvisioned(machine)
 	w.Expect(w.card(w.vms()["node"]).Gateway4).To(BeEmpty(), "a pool need not have a gateway")
 }
 
-func TestAnAddressIsKeptForAMachineThatRuns(t *testing.T) {
+func TestAddressOfRunningMachineIsKept(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	machine := w.worker("node", fromPools("p"))
-	w.gives(w.address("node-0-0", "10.0.0.5", 24, ""))
-	w.provisioned(machine)
+	w.fulfillClaim(w.address("node-0-0", "10.0.0.5", 24, ""))
+	w.waitForProvisioned(machine)
 	claim := w.addressClaim("node-0-0")
 	w.Expect(w.client.Delete(t.Context(), claim)).To(Succeed())
 	w.Expect(w.addressesOf("node", infrav1.VSphereVMIPAddressClaimsNotFulfilledReason)).
@@ -255,39 +255,39 @@ func TestAnAddressIsKeptForAMachineThatRuns(t *testing.T) {
 	w.Eventually(func() string { return w.addressesOf("node", infrav1.VSphereVMIPAddressClaimsNotFulfilledReason) }).
 		Should(HavePrefix("IPAddressClaim node-0-0 is gone, and with it the hold on its address"))
 	w.Expect(w.addressClaims()).To(BeEmpty(), "another would have another address")
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.remove(machine)
 }
 
-func TestAClaimIsFoundAgainAfterARestart(t *testing.T) {
+func TestClaimIsFoundAfterRestart(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	machine := w.worker("node", fromPools("p"))
 	claim := w.addressClaim("node-0-0")
 	w.stop()
-	w.gives(w.address("node-0-0", "10.0.0.5", 24, ""))
+	w.fulfillClaim(w.address("node-0-0", "10.0.0.5", 24, ""))
 	w.start()
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.addressClaim("node-0-0").UID).To(Equal(claim.UID))
 }
 
-func TestAMachineThatIsDeletedAsItClaimsLeavesNoClaim(t *testing.T) {
+func TestDeletedMachineLeavesNoClaim(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	machine := w.worker("node", fromPools("p", "q", "r"))
 	w.addressClaim("node-0-0")
 	w.remove(machine)
-	w.Consistently(w.addressClaims, moment).Should(BeEmpty())
+	w.Consistently(w.addressClaims, quietPeriod).Should(BeEmpty())
 }
 
-func TestAClaimThatSomebodyMadeInAdvanceIsUsedAndProtected(t *testing.T) {
+func TestPreparedClaimIsUsedAndProtected(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	w.create(&ipamclusterv1.IPAddressClaim{ObjectMeta: w.meta("node-0-0"), Spec: ipamclusterv1.IPAddressClaimSpec{
 		PoolRef: ipamclusterv1.IPPoolReference{APIGroup: "ipam.example.com", Kind: "Pool", Name: "p"},
 	}})
-	w.gives(w.address("node-0-0", "10.0.0.99", 24, ""))
-	w.provisioned(w.worker("node", fromPools("p")))
+	w.fulfillClaim(w.address("node-0-0", "10.0.0.99", 24, ""))
+	w.waitForProvisioned(w.worker("node", fromPools("p")))
 	w.Expect(w.vms()["node"].IPs).To(ConsistOf("10.0.0.99"))
 	claim := w.addressClaim("node-0-0")
 	w.Expect(claim.Finalizers).To(ConsistOf(infrav1.IPAddressClaimFinalizer))
@@ -295,12 +295,12 @@ func TestAClaimThatSomebodyMadeInAdvanceIsUsedAndProtected(t *testing.T) {
 }
 
 // Upstream owns its claims without being their controller.
-func TestClaimsThatUpstreamMadeGoOnAndGoWithTheMachine(t *testing.T) {
+func TestUpstreamClaimsAreAdopted(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	machine := w.worker("node", fromPools("p"))
-	w.gives(w.address("node-0-0", "10.0.0.5", 24, ""))
-	w.provisioned(machine)
+	w.fulfillClaim(w.address("node-0-0", "10.0.0.5", 24, ""))
+	w.waitForProvisioned(machine)
 	w.stop()
 	vm := w.vsphereVM("node")
 	update(w, w.addressClaim("node-0-0"), func(c *ipamclusterv1.IPAddressClaim) {
@@ -315,5 +315,5 @@ func TestClaimsThatUpstreamMadeGoOnAndGoWithTheMachine(t *testing.T) {
 	w.addressesOf("node", infrav1.VSphereVMIPAddressClaimsFulfilledReason)
 	w.Expect(w.addressClaim("node-0-0").ResourceVersion).To(Equal(claim.ResourceVersion), "nothing about it needs to change")
 	w.remove(machine)
-	w.gone(claim)
+	w.waitForDeletion(claim)
 }

@@ -15,12 +15,12 @@ import (
 func controlPlane(m *infrav1.VSphereMachine) { m.Labels[clusterv1.MachineControlPlaneLabel] = "" }
 
 // A control plane gets no replacement while one of its machines is being deleted, so the machine does not wait for its host.
-func TestControlPlaneMachineOfALostHostMakesRoom(t *testing.T) {
+func TestControlPlaneMachineOnLostHostIsReleased(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	machine, worker := w.worker("plane", controlPlane), w.worker("worker")
-	w.provisioned(machine)
-	w.provisioned(worker)
+	w.waitForProvisioned(machine)
+	w.waitForProvisioned(worker)
 	w.Expect(w.vc.DisconnectHosts("zone-a")).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), worker)).To(Succeed())
 	w.remove(machine)
@@ -28,53 +28,53 @@ func TestControlPlaneMachineOfALostHostMakesRoom(t *testing.T) {
 	// What remains of each is a VSphereVM that reports what it waits for.
 	for _, name := range []string{"plane", "worker"} {
 		vm := w.vsphereVM(name)
-		message := w.condition(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForHostReason)
+		message := w.waitForCondition(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForHostReason)
 		w.Expect(message).To(And(ContainSubstring("zone-a-host-"), ContainSubstring("destroyed once the host is connected again")))
 	}
 	// Before vCenter reports the host as disconnected, powering off may have been tried.
 	w.Eventually(func() string {
-		return w.condition(worker, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineDeletingReason)
+		return w.waitForCondition(worker, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineDeletingReason)
 	}).Should(ContainSubstring("is not responding"), "a worker may still be running")
 	w.Expect(w.vms()).To(And(HaveKey("plane"), HaveKey("worker")))
 
 	w.Expect(w.vc.ReconnectHosts("zone-a")).To(Succeed())
-	w.gone(worker)
-	w.gone(&infrav1.VSphereVM{ObjectMeta: w.meta("plane")})
+	w.waitForDeletion(worker)
+	w.waitForDeletion(&infrav1.VSphereVM{ObjectMeta: w.meta("plane")})
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
 // The cluster's account is needed until the last virtual machine is deleted.
-func TestClusterWaitsForAMachineOfALostHost(t *testing.T) {
+func TestClusterDeletionWaitsForMachineOnLostHost(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	machine := w.worker("plane", controlPlane)
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vc.DisconnectHosts("zone-a")).To(Succeed())
 	w.remove(machine)
 	cluster := &infrav1.VSphereCluster{ObjectMeta: w.meta("one")}
 	w.Expect(w.client.Delete(t.Context(), cluster)).To(Succeed())
-	message := w.condition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, infrav1.VSphereClusterFailureDomainsDeletingReason)
+	message := w.waitForCondition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, infrav1.VSphereClusterFailureDomainsDeletingReason)
 	w.Expect(message).To(ContainSubstring("VSphereVM plane"))
 	w.Expect(w.vc.ReconnectHosts("zone-a")).To(Succeed())
-	w.gone(cluster)
+	w.waitForDeletion(cluster)
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
 // A machine that lost power with its host is powered on when the host returns, and nothing is tried before.
-func TestMachineOfALostHostIsPoweredOnWithIt(t *testing.T) {
+func TestMachineOnLostHostIsPoweredOnAgain(t *testing.T) {
 	t.Parallel()
-	w, machine := withNode(t)
+	w, machine := newFixtureWithNode(t)
 	w.vc.HoldTasks("PowerOnVM_Task")
 	w.Expect(w.vc.PowerOffVM("node")).To(Succeed())
-	w.condition(w.vsphereVM("node"), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachinePoweringOnReason)
+	w.waitForCondition(w.vsphereVM("node"), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachinePoweringOnReason)
 	w.Expect(w.vc.DisconnectHosts("zone-a")).To(Succeed())
 	w.vc.ReleaseTasks("PowerOnVM_Task")
-	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForHostReason)
+	message := w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForHostReason)
 	w.Expect(message).To(ContainSubstring("powered on once this is fixed"))
 	calls := w.vc.Calls()["PowerOnVM_Task"]
-	w.Consistently(func() int { return w.vc.Calls()["PowerOnVM_Task"] }, moment).Should(Equal(calls))
+	w.Consistently(func() int { return w.vc.Calls()["PowerOnVM_Task"] }, quietPeriod).Should(Equal(calls))
 
 	w.Expect(w.vc.ReconnectHosts("zone-a")).To(Succeed())
-	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineProvisionedReason)
+	w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineProvisionedReason)
 	w.Expect(w.vms()["node"].Power).To(Equal("poweredOn"))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-func TestSeriesOfAServerThatIsNotUsedAnyMoreEnd(t *testing.T) {
+func TestMetricsOfUnusedServerAreRemoved(t *testing.T) {
 	g := NewWithT(t)
 	registry := prometheus.NewRegistry()
 	m, err := newCallMetrics(registry)

@@ -12,25 +12,25 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-func TestADeletedNamespaceEndsAndLeavesNoMachine(t *testing.T) {
+func TestNamespaceDeletion(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.threeZones()
 	cluster := w.cluster("one")
 	machine, pooled := w.machine("one", "cp", w.name+"-a"), w.machine("one", "pooled", w.name+"-b", fromPools("v4"))
-	w.gives(w.address("pooled-0-0", "10.0.0.5", 24, "10.0.0.1"))
-	w.provisioned(machine)
-	w.provisioned(pooled)
+	w.fulfillClaim(w.address("pooled-0-0", "10.0.0.5", 24, "10.0.0.1"))
+	w.waitForProvisioned(machine)
+	w.waitForProvisioned(pooled)
 	const task = "Destroy_Task"
 	w.vc.HoldTasks(task)
 
 	deletion := w.user().DeleteNamespace(apiServer, w.name)
 	for _, name := range []string{"cp", "pooled"} {
 		w.Eventually(func() string {
-			return w.condition(w.vsphereVM(name), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineDeletingReason)
+			return w.waitForCondition(w.vsphereVM(name), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineDeletingReason)
 		}).Should(MatchRegexp("Waiting for task .* to end"))
 	}
-	w.Expect(w.condition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, infrav1.VSphereClusterFailureDomainsDeletingReason)).
+	w.Expect(w.waitForCondition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, infrav1.VSphereClusterFailureDomainsDeletingReason)).
 		To(And(ContainSubstring("VSphereMachine cp"), ContainSubstring("VSphereVM cp")))
 	w.Expect(w.addressClaims()).To(ConsistOf("pooled-0-0"), "the virtual machine still has the address")
 

@@ -25,7 +25,7 @@ import (
 
 // labelNodes restarts the manager with connections to workload clusters. The API server plays the only one, and holds its
 // Nodes.
-func (w *world) labelNodes() {
+func (w *fixture) labelNodes() {
 	w.t.Helper()
 	w.stop()
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
@@ -40,12 +40,12 @@ func (w *world) labelNodes() {
 // The labels are the tags of the failure domain, as vSphere's cloud provider would set them.
 func TestNodeHasTheTagsOfItsZoneAsLabels(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.threeZones()
 	w.labelNodes()
 	w.cluster("one")
 	w.create(&corev1.Secret{ObjectMeta: w.meta("one-kubeconfig"), Data: map[string][]byte{"value": kubeconfig}})
-	w.provisioned(w.machine("one", "node", w.name+"-b"))
+	w.waitForProvisioned(w.machine("one", "node", w.name+"-b"))
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name}}
 	w.create(node)
 	owner := &clusterv1.Machine{ObjectMeta: w.meta("node")}

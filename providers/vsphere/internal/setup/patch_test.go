@@ -15,9 +15,9 @@ import (
 )
 
 // This tests what only a real API server does with patches: it rejects a list that is outdated, and accepts a status.
-func TestPatchesMeetAnotherWriter(t *testing.T) {
+func TestPatchWithConcurrentWriter(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	vm := &infrav1.VSphereVM{ObjectMeta: w.meta("node")}
 	vm.Labels = nil // not filtered by any manager
 	vm.Spec.Template, vm.Spec.Server, vm.Spec.Datacenter = "template", w.vc.Host(), "dc-1"
@@ -52,7 +52,7 @@ func TestPatchesMeetAnotherWriter(t *testing.T) {
 	// Another client writes between the two requests of one Apply.
 	mine, p = read()
 	mine.Spec.BiosUUID, mine.Status.Host = "42", "other host"
-	between := &meddler{Client: w.client, meddle: func() { other("example.com/third") }}
+	between := &interceptingClient{Client: w.client, before: func() { other("example.com/third") }}
 	w.Expect(p.Apply(t.Context(), between, mine)).To(Succeed())
 	w.get(vm)
 	w.Expect(vm.Status.Host).To(Equal("other host"))
@@ -61,13 +61,13 @@ func TestPatchesMeetAnotherWriter(t *testing.T) {
 	update(w, vm, func(vm *infrav1.VSphereVM) { vm.Finalizers = nil })
 }
 
-// meddler is a client that runs a function before its status requests.
-type meddler struct {
+// interceptingClient is a client that runs a function before its status requests.
+type interceptingClient struct {
 	client.Client
-	meddle func()
+	before func()
 }
 
-func (m *meddler) Status() client.SubResourceWriter {
-	m.meddle()
+func (m *interceptingClient) Status() client.SubResourceWriter {
+	m.before()
 	return m.Client.Status()
 }

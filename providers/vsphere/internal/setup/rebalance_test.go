@@ -15,9 +15,9 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-func TestOneControlPlaneMachineMovesToAZoneThatIsAdded(t *testing.T) {
+func TestControlPlaneMachineMovesToAddedZone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	infra := w.cluster("one", func(infra *infrav1.VSphereCluster) {
 		infra.Spec.Distribution.ControlPlane = faultlinev1.ControlPlaneDistribution{
 			Rebalance: faultlinev1.ControlPlaneRebalanceSurgeOne, StabilizationSeconds: ptr.To[int32](0),
@@ -29,17 +29,17 @@ func TestOneControlPlaneMachineMovesToAZoneThatIsAdded(t *testing.T) {
 		}, nil).Name
 	}
 	a, b := zone("a"), zone("b")
-	w.publishes(infra, a, b)
+	w.waitForPublished(infra, a, b)
 	testworld.Move{
 		User: w.user(), Infra: infra, Domains: [2]string{a, b}, Template: "VSphereMachineTemplate",
 		Member: func(name, zone string, annotations map[string]string) client.Object {
 			machine := w.machine("one", name, zone, controlPlane, func(vsphere *infrav1.VSphereMachine) { vsphere.Annotations = annotations })
-			w.provisioned(machine)
+			w.waitForProvisioned(machine)
 			return machine
 		},
 		Add: func() string {
 			c := zone("c")
-			w.publishes(infra, a, b, c)
+			w.waitForPublished(infra, a, b, c)
 			return c
 		},
 	}.Play()

@@ -21,7 +21,7 @@ import (
 )
 
 // warnings counts the warning events of an object with a reason.
-func (w *world) warnings(name, reason string) int {
+func (w *fixture) warnings(name, reason string) int {
 	w.t.Helper()
 	list := &eventsv1.EventList{}
 	w.Expect(w.client.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
@@ -38,9 +38,9 @@ func (w *world) warnings(name, reason string) int {
 }
 
 // A tag that vCenter does not attach, because of a missing privilege or the rules of its category, is reported with its fix.
-func TestTagThatVCenterRefusesIsNamedWithTheWayOut(t *testing.T) {
+func TestRejectedTagIsReported(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	first, err := w.vc.TagID("zone-a")
 	w.Expect(err).NotTo(HaveOccurred())
 	second, err := w.vc.TagID("zone-b")
@@ -48,25 +48,25 @@ func TestTagThatVCenterRefusesIsNamedWithTheWayOut(t *testing.T) {
 
 	w.vc.SetTagging(false)
 	machine := w.worker("node", func(m *infrav1.VSphereMachine) { m.Spec.TagIDs = []string{first} })
-	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.PrivilegeMissingReason)
+	message := w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.PrivilegeMissingReason)
 	w.Expect(message).To(And(ContainSubstring(first), ContainSubstring("InventoryService.Tagging.AttachTag"), ContainSubstring("InventoryService.Tagging.ObjectAttachable")))
 	w.vc.SetTagging(true)
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vms()["node"].TagIDs).To(ConsistOf(first))
 
 	both := w.worker("both", func(m *infrav1.VSphereMachine) { m.Spec.TagIDs = []string{first, second} })
-	message = w.condition(both, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTagRefusedReason)
+	message = w.waitForCondition(both, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTagRefusedReason)
 	w.Expect(message).To(And(ContainSubstring(second), ContainSubstring("VSphereMachineTemplate")))
 	w.remove(both)
 }
 
 // A full datastore fails a thousand machines at once, repeatedly.
-func TestFailureThatLastsIsTriedLessAndLessAndSaidOnce(t *testing.T) {
+func TestPersistentFailureBacksOffAndIsReportedOnce(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	w.vc.FailTasks("CloneVM_Task", -1, "datastore is full")
 	machine := w.worker("node")
-	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTaskFailedReason)
+	message := w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTaskFailedReason)
 	w.Expect(message).To(And(ContainSubstring("datastore is full"), Not(ContainSubstring("task-"))))
 	vm := w.vsphereVM("node")
 	seen := map[string]bool{}
@@ -78,17 +78,17 @@ func TestFailureThatLastsIsTriedLessAndLessAndSaidOnce(t *testing.T) {
 			clones = append(clones, time.Now())
 		}
 		return len(clones)
-	}, patience, "20ms").Should(Equal(5))
+	}, timeout, "20ms").Should(Equal(5))
 	// The delays are at least 1, 2, 4 and 8 s, less the fraction of a second that a status does not store.
 	w.Expect(clones[4].Sub(clones[0])).To(BeNumerically(">", 10*time.Second))
 	w.Expect(seen).To(HaveLen(1), "the status reads the same while it is tried again: %v", seen)
 	w.Expect(w.warnings("node", infrav1.VSphereVMVirtualMachineTaskFailedReason)).To(Equal(1))
 }
 
-// puttingOff returns a world with delays that exceed the test's timeout.
-func puttingOff(t *testing.T) *world {
+// newFixtureWithBackoff returns a world with delays that exceed the test's timeout.
+func newFixtureWithBackoff(t *testing.T) *fixture {
 	t.Helper()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	w.stop()
 	w.pause = time.Hour
 	w.start()
@@ -96,43 +96,43 @@ func puttingOff(t *testing.T) *world {
 }
 
 // The delay ends early if vCenter shows that the user has changed something.
-func TestPauseAfterAFailureEndsWithAChangeOfTheHosts(t *testing.T) {
+func TestHostChangeEndsBackoff(t *testing.T) {
 	t.Parallel()
-	w := puttingOff(t)
+	w := newFixtureWithBackoff(t)
 	w.vc.FailTasks("CloneVM_Task", 1, "no host will have it")
 	machine := w.worker("node")
-	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTaskFailedReason)
+	w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTaskFailedReason)
 	w.Expect(w.vc.SetMaintenance("zone-b", true, "zone-b-host-1")).To(Succeed())
-	w.Consistently(func() int { return w.vc.Calls()["CloneVM_Task"] }, moment).Should(Equal(1), "that is another cluster's host")
+	w.Consistently(func() int { return w.vc.Calls()["CloneVM_Task"] }, quietPeriod).Should(Equal(1), "that is another cluster's host")
 	w.Expect(w.vc.SetMaintenance("zone-a", true, "zone-a-host-1")).To(Succeed())
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 }
 
-func TestPauseAfterAConflictEndsWhenTheNameIsFree(t *testing.T) {
+func TestFreeNameEndsBackoff(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
-	w.provisioned(w.worker("taken"))
+	w := newFixtureWithTemplates(t)
+	w.waitForProvisioned(w.worker("taken"))
 	other := w.worker("other", func(m *infrav1.VSphereMachine) { m.Spec.Naming.Template = "wanted" })
-	w.provisioned(other)
+	w.waitForProvisioned(other)
 	w.stop()
 	w.pause = time.Hour
 	w.Expect(w.vc.Rename("/dc-1/vm/workload/taken", "node")).To(Succeed())
 	w.start()
 	machine := w.worker("node")
-	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineNameConflictReason)
+	w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineNameConflictReason)
 	w.Expect(w.vc.Rename("/dc-1/vm/workload/node", "free")).To(Succeed())
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 }
 
-func TestDeletionDoesNotWaitForThePauseAfterAFailure(t *testing.T) {
+func TestDeletionEndsBackoff(t *testing.T) {
 	t.Parallel()
-	for name, meanwhile := range map[string]func(*world){"at once": func(*world) {}, "after a restart": func(w *world) { w.stop(); w.start() }} {
+	for name, meanwhile := range map[string]func(*fixture){"at once": func(*fixture) {}, "after a restart": func(w *fixture) { w.stop(); w.start() }} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := puttingOff(t)
+			w := newFixtureWithBackoff(t)
 			w.vc.FailTasks("PowerOnVM_Task", 1, "no host will have it")
 			machine := w.worker("node")
-			w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTaskFailedReason)
+			w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTaskFailedReason)
 			meanwhile(w)
 			w.remove(machine)
 			w.Expect(w.vms()).To(BeEmpty())
@@ -141,14 +141,14 @@ func TestDeletionDoesNotWaitForThePauseAfterAFailure(t *testing.T) {
 }
 
 // A running machine is observed even while another step fails.
-func TestMachineThatRunsIsObservedDuringThePauseAfterAFailure(t *testing.T) {
+func TestRunningMachineIsObservedDuringBackoff(t *testing.T) {
 	t.Parallel()
-	w := puttingOff(t)
+	w := newFixtureWithBackoff(t)
 	machine := w.worker("node")
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.vc.FailTasks("ReconfigVM_Task", 1, "it is locked")
 	update(w, machine, func(m *infrav1.VSphereMachine) { m.Spec.Network.Devices[0].Nameservers = []string{"10.0.0.53"} })
-	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTaskFailedReason)
+	w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineTaskFailedReason)
 	for _, host := range []string{"zone-a-host-1", "zone-a-host-2"} {
 		w.Expect(w.vc.MoveVMToHost("node", host)).To(Succeed())
 		w.Eventually(func() string { return w.vsphereVM("node").Status.Host }).Should(Equal(host))
@@ -157,41 +157,41 @@ func TestMachineThatRunsIsObservedDuringThePauseAfterAFailure(t *testing.T) {
 }
 
 // A message from vCenter about a privilege must reach the user.
-func TestMissingPrivilegeIsNamed(t *testing.T) {
+func TestMissingPrivilegeIsReported(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	w.vc.RefuseCalls("CloneVM_Task", 1, &types.NoPermission{
 		Object: &types.ManagedObjectReference{Type: "Datastore", Value: "datastore-12"}, PrivilegeId: "Datastore.AllocateSpace",
 	})
 	machine := w.worker("node")
-	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.PrivilegeMissingReason)
-	w.Expect(message).To(ContainSubstring("privilege Datastore.AllocateSpace on datastore-12 is needed"))
-	w.provisioned(machine)
+	message := w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.PrivilegeMissingReason)
+	w.Expect(message).To(ContainSubstring("privilege Datastore.AllocateSpace on datastore-12 is required"))
+	w.waitForProvisioned(machine)
 
 	w.vc.FailTasksWith("CloneVM_Task", 1, &types.NoPermission{MissingPrivileges: []types.NoPermissionEntityPrivileges{{
 		Entity: types.ManagedObjectReference{Type: "ResourcePool", Value: "resgroup-8"}, PrivilegeIds: []string{"Resource.AssignVMToPool"},
 	}}})
 	machine = w.worker("other")
-	message = w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.PrivilegeMissingReason)
-	w.Expect(message).To(ContainSubstring("privilege Resource.AssignVMToPool on resgroup-8 is needed"))
-	w.provisioned(machine)
+	message = w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.PrivilegeMissingReason)
+	w.Expect(message).To(ContainSubstring("privilege Resource.AssignVMToPool on resgroup-8 is required"))
+	w.waitForProvisioned(machine)
 }
 
 // The name may belong to a folder, or to a virtual machine that the account cannot see.
-func TestNameThatVCenterRefusesIsAConflict(t *testing.T) {
+func TestDuplicateNameIsAConflict(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	w.vc.RefuseCalls("CloneVM_Task", 1, &types.DuplicateName{Name: "node"})
 	machine := w.worker("node")
-	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineNameConflictReason)
+	message := w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineNameConflictReason)
 	w.Expect(message).To(And(ContainSubstring("folder workload"), ContainSubstring("rename or remove it")))
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 }
 
 // During a backup vCenter is busy with a machine for minutes, and no event reports the end.
-func TestCallThatVCenterHasNoTimeForIsRepeatedSoon(t *testing.T) {
+func TestBusyVCenterIsRetriedSoon(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	w.vc.RefuseCalls("PowerOnVM_Task", 6, &types.TaskInProgress{})
 	machine := w.worker("node")
 	vm := w.vsphereVM("node")
@@ -199,16 +199,16 @@ func TestCallThatVCenterHasNoTimeForIsRepeatedSoon(t *testing.T) {
 		w.get(vm)
 		g.Expect(conditions.GetMessage(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)).To(ContainSubstring("vCenter is busy"))
 	}).Should(Succeed())
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vc.Calls()["PowerOnVM_Task"]).To(Equal(7))
 }
 
 // With trySoft the guest must be shut down, not powered off because vCenter was busy for a moment.
-func TestTrySoftAsksAgainWhenVCenterIsBusy(t *testing.T) {
+func TestTrySoftRetriesWhenVCenterIsBusy(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	machine := w.worker("node", powerOff(infrav1.VirtualMachinePowerOpModeTrySoft, 3600))
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.vc.RefuseCalls("ShutdownGuest", 2, &types.TaskInProgress{})
 	w.remove(machine)
 	w.Expect(w.vc.Calls()["ShutdownGuest"]).To(Equal(3))
@@ -218,20 +218,20 @@ func TestTrySoftAsksAgainWhenVCenterIsBusy(t *testing.T) {
 // An administrator deletes the VM group of a zone with running machines.
 func TestMachinesThatRunAreObservedWithoutTheirVMGroup(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.HostGroups())
+	w := newFixture(t, simulator.HostGroups())
 	w.cluster("one")
 	zone := w.zone("a", infrav1.Topology{
 		Datacenter: "dc-1", ComputeCluster: "cluster-1", Datastore: simulator.SharedDatastore,
 		Hosts: infrav1.FailureDomainHosts{VMGroupName: "rack-a-vms", HostGroupName: "rack-a-hosts"},
 	}, nil)
 	machine := w.machine("one", "cp-a", zone.Name)
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	vm := w.vsphereVM("cp-a")
 	w.Expect(conditions.GetReason(vm, infrav1.VSphereVMVMGroupJoinedCondition)).To(Equal(infrav1.VSphereVMVMGroupJoinedReason))
 
 	w.Expect(w.vc.RemoveGroup("cluster-1", "rack-a-vms")).To(Succeed())
 	w.vc.ResetCalls()
-	message := w.condition(vm, infrav1.VSphereVMVMGroupJoinedCondition, infrav1.VSphereVMVMGroupNotFoundReason)
+	message := w.waitForCondition(vm, infrav1.VSphereVMVMGroupJoinedCondition, infrav1.VSphereVMVMGroupNotFoundReason)
 	w.Expect(message).To(And(ContainSubstring("rack-a-vms"), ContainSubstring("rack-a-hosts")))
 	for _, host := range []string{"host-b-1", "host-c-1"} {
 		w.Expect(w.vc.MoveVMToHost("cp-a", host)).To(Succeed())
@@ -246,10 +246,10 @@ func TestMachinesThatRunAreObservedWithoutTheirVMGroup(t *testing.T) {
 
 	// It is not powered on outside of its hosts.
 	w.Expect(w.vc.PowerOffVM("cp-a")).To(Succeed())
-	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineVMGroupNotFoundReason)
+	w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineVMGroupNotFoundReason)
 	w.Expect(w.vms()["cp-a"].Power).To(Equal("poweredOff"))
 	w.Expect(ptr.Deref(machine.Status.Initialization.Provisioned, false)).To(BeTrue())
 	w.Expect(w.vc.AddVMGroup("cluster-1", "rack-a-vms")).To(Succeed())
-	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineProvisionedReason)
-	w.condition(vm, infrav1.VSphereVMVMGroupJoinedCondition, infrav1.VSphereVMVMGroupJoinedReason)
+	w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineProvisionedReason)
+	w.waitForCondition(vm, infrav1.VSphereVMVMGroupJoinedCondition, infrav1.VSphereVMVMGroupJoinedReason)
 }

@@ -18,24 +18,24 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// cloning returns a world in which the clone of machine "cp-a" is running and blocked.
-func cloning(t *testing.T) (*world, *infrav1.VSphereMachine, *infrav1.VSphereVM) {
+// newFixtureWithBlockedClone returns a world in which the clone of machine "cp-a" is running and blocked.
+func newFixtureWithBlockedClone(t *testing.T) (*fixture, *infrav1.VSphereMachine, *infrav1.VSphereVM) {
 	t.Helper()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.cluster("one")
 	zone := w.threeZones()[0]
 	w.vc.HoldTasks("CloneVM_Task")
 	machine := w.machine("one", "cp-a", zone.Name)
-	return w, machine, w.inFlight("cp-a", "CloneVM_Task")
+	return w, machine, w.waitForTask("cp-a", "CloneVM_Task")
 }
 
 func TestRestartInTheMiddleOfAClone(t *testing.T) {
 	t.Parallel()
-	w, machine, _ := cloning(t)
+	w, machine, _ := newFixtureWithBlockedClone(t)
 	w.stop()
 	w.vc.ReleaseTasks("CloneVM_Task")
 	w.start()
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vms()).To(HaveLen(1))
 	w.Expect(w.vc.Calls()["CloneVM_Task"]).To(Equal(1), "the clone of before the restart is found again")
 }
@@ -43,32 +43,32 @@ func TestRestartInTheMiddleOfAClone(t *testing.T) {
 // A manager that dies between the call and its record clones again, which vCenter rejects because of the name.
 func TestRestartBeforeACloneIsRecorded(t *testing.T) {
 	t.Parallel()
-	w, machine, vm := cloning(t)
+	w, machine, vm := newFixtureWithBlockedClone(t)
 	w.stop()
 	w.forgetTask(vm)
 	w.start()
 	w.Eventually(func() int { return w.vc.Calls()["CloneVM_Task"] }).Should(BeNumerically(">", 1))
 	w.vc.ReleaseTasks("CloneVM_Task")
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vms()).To(HaveLen(1))
 }
 
 // A deletion must not release a virtual machine that a lost clone is still creating.
 func TestDeleteBeforeACloneIsRecorded(t *testing.T) {
 	t.Parallel()
-	w, machine, vm := cloning(t)
+	w, machine, vm := newFixtureWithBlockedClone(t)
 	w.stop()
 	w.forgetTask(vm)
 	w.Expect(w.client.Delete(w.t.Context(), machine)).To(Succeed())
 	w.start()
-	w.condition(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineDeletingReason)
+	w.waitForCondition(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineDeletingReason)
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
 		// For the clone from before the restart, or for a second one that vCenter will reject.
 		g.Expect(testworld.Describe(vm)).To(ContainSubstring("Waiting for"))
 	}).Should(Succeed())
 	w.vc.ReleaseTasks("CloneVM_Task")
-	w.gone(machine)
+	w.waitForDeletion(machine)
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
@@ -76,60 +76,60 @@ func TestDeleteBeforeACloneIsRecorded(t *testing.T) {
 // succeeded and left nothing.
 func TestRestartBeforeADestroyIsRecorded(t *testing.T) {
 	t.Parallel()
-	w, machine, _ := cloning(t)
+	w, machine, _ := newFixtureWithBlockedClone(t)
 	w.Expect(w.client.Delete(w.t.Context(), machine)).To(Succeed())
 	w.stop()
 	w.vc.ReleaseTasks("CloneVM_Task")
 	w.Eventually(w.vms).Should(HaveLen(1))
 	w.Expect(w.vc.DestroyVM("cp-a")).To(Succeed())
 	w.start()
-	w.gone(machine)
+	w.waitForDeletion(machine)
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
 func TestRestartInTheMiddleOfAPowerOn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.cluster("one")
 	zone := w.threeZones()[0]
 	w.vc.HoldTasks("PowerOnVM_Task")
 	machine := w.machine("one", "cp-a", zone.Name)
-	w.inFlight("cp-a", "PowerOnVM_Task")
+	w.waitForTask("cp-a", "PowerOnVM_Task")
 	w.stop()
 	w.vc.ReleaseTasks("PowerOnVM_Task")
 	w.start()
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vc.Calls()["PowerOnVM_Task"]).To(Equal(1))
 }
 
 func TestRestartInTheMiddleOfADelete(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.cluster("one")
 	zone := w.threeZones()[0]
 	machine := w.machine("one", "cp-a", zone.Name)
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.vc.HoldTasks("Destroy_Task")
 	w.Expect(w.client.Delete(w.t.Context(), machine)).To(Succeed())
-	w.inFlight("cp-a", "Destroy_Task")
+	w.waitForTask("cp-a", "Destroy_Task")
 	w.stop()
 	w.vc.ReleaseTasks("Destroy_Task")
 	w.start()
-	w.gone(machine)
+	w.waitForDeletion(machine)
 	w.Expect(w.vms()).To(BeEmpty())
 	w.Expect(w.vc.Calls()["Destroy_Task"]).To(Equal(1))
 }
 
-func TestFailedTasksAreNoticedAndTriedAgain(t *testing.T) {
+func TestFailedTasksAreRetried(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"CloneVM_Task", "ReconfigVM_Task", "PowerOnVM_Task"} {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, simulator.ThreeZones())
+			w := newFixture(t, simulator.ThreeZones())
 			w.cluster("one")
 			zone := w.threeZones()[0]
 			w.vc.FailTasks(method, 2, "datastore is full")
-			w.provisioned(w.machine("one", "cp-a", zone.Name))
+			w.waitForProvisioned(w.machine("one", "cp-a", zone.Name))
 			w.Expect(w.vc.Calls()[method]).To(Equal(3))
 			w.Expect(w.vms()).To(HaveLen(1))
 		})
@@ -138,7 +138,7 @@ func TestFailedTasksAreNoticedAndTriedAgain(t *testing.T) {
 
 func TestFiftyMachinesAtOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.cluster("one")
 	zones := w.threeZones()
 	var machines []*infrav1.VSphereMachine
@@ -146,7 +146,7 @@ func TestFiftyMachinesAtOnce(t *testing.T) {
 		machines = append(machines, w.machine("one", fmt.Sprintf("cp-%02d", i), zones[i%3].Name))
 	}
 	for _, machine := range machines {
-		w.provisioned(machine)
+		w.waitForProvisioned(machine)
 	}
 	w.Expect(w.vms()).To(HaveLen(50))
 	w.Expect(w.vc.Calls()["CloneVM_Task"]).To(Equal(50), "nothing is cloned twice")
@@ -155,19 +155,19 @@ func TestFiftyMachinesAtOnce(t *testing.T) {
 		w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
 	}
 	for _, machine := range machines {
-		w.gone(machine)
+		w.waitForDeletion(machine)
 	}
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-func TestIdleMachinesCostNoCall(t *testing.T) {
+func TestIdleMachinesMakeNoCalls(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	cluster := w.cluster("one")
 	zones := w.threeZones()
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name) // all of them have been checked
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name) // all of them have been checked
 	for _, name := range []string{"cp-a", "cp-b", "cp-c"} {
-		w.provisioned(w.machine("one", name, zones[0].Name))
+		w.waitForProvisioned(w.machine("one", name, zones[0].Name))
 	}
 	calls := func() map[string]int {
 		calls := w.vc.Calls()

@@ -16,12 +16,12 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-func TestMoreZonesThanCanBePublishedAreSaid(t *testing.T) {
+func TestTooManyZonesAreReported(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	cluster := w.cluster("one")
 	zones := w.threeZones()
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 	w.stop()
 	for i := range faultlinev1.MaxFailureDomains - 2 {
 		meta := w.meta(fmt.Sprintf("%s-more-%d", w.name, i))
@@ -29,21 +29,21 @@ func TestMoreZonesThanCanBePublishedAreSaid(t *testing.T) {
 		w.create(&infrav1.VSphereDeploymentZone{ObjectMeta: meta, Spec: infrav1.VSphereDeploymentZoneSpec{Server: w.vc.Host(), FailureDomain: "none"}})
 	}
 	w.start()
-	message := w.condition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, faultlinev1.ReasonTooManyFailureDomains)
+	message := w.waitForCondition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, faultlinev1.ReasonTooManyFailureDomains)
 	w.Expect(message).To(ContainSubstring("101"))
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 }
 
 // A vCenter that hardly responds delays only its own machines.
-func TestSlowNeighbourDelaysNobodyElse(t *testing.T) {
+func TestSlowVCenterDelaysNoOtherCluster(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	slow := simulator.Start(t, simulator.ThreeZones())
 	w.create(w.secret("slow", slow.Username(), slow.Password()))
 	neighbour := w.cluster("slow", onServer(slow), func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef.Name = "slow" })
-	w.available(neighbour)
+	w.waitForAvailable(neighbour)
 
-	slow.SetDelay(5 * patience)
+	slow.SetDelay(5 * timeout)
 	slow.ResetCalls()
 	var late []*infrav1.VSphereMachine
 	for i := range 5 {
@@ -57,7 +57,7 @@ func TestSlowNeighbourDelaysNobodyElse(t *testing.T) {
 		machines = append(machines, w.worker(fmt.Sprintf("fast-%d", i)))
 	}
 	for _, machine := range machines {
-		w.provisioned(machine)
+		w.waitForProvisioned(machine)
 	}
 	for _, machine := range machines {
 		w.remove(machine)
@@ -65,6 +65,6 @@ func TestSlowNeighbourDelaysNobodyElse(t *testing.T) {
 	w.Expect(slow.Calls()["CloneVM_Task"]).To(BeZero(), "all that while the neighbour had not even cloned")
 	slow.SetDelay(0)
 	for _, machine := range late {
-		w.provisioned(machine)
+		w.waitForProvisioned(machine)
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // zoneOn creates the zone of compute cluster zone-a on another vCenter than the cluster's, checked with an identity.
-func (w *world) zoneOn(other *simulator.Server, letter string, identity *infrav1.VSphereClusterIdentity) *infrav1.VSphereDeploymentZone {
+func (w *fixture) zoneOn(other *simulator.Server, letter string, identity *infrav1.VSphereClusterIdentity) *infrav1.VSphereDeploymentZone {
 	w.t.Helper()
 	topology := infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "zone-a", Datastore: "datastore-a", Networks: []string{"network-a"}}
 	return w.zone(letter, topology, func(z *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
@@ -24,9 +24,9 @@ func (w *world) zoneOn(other *simulator.Server, letter string, identity *infrav1
 }
 
 // The cluster's account is valid for its own vCenter only; the zone's identity is for the other one.
-func TestWorkerGoesToAZoneOnAnotherVCenterAndAControlPlaneDoesNot(t *testing.T) {
+func TestZoneOnOtherVCenterIsForWorkersOnly(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	other := simulator.Start(t, simulator.ThreeZones(), simulator.WithCredentials("other", "word"))
 	w.cluster("one")
 	w.create(w.secret("of-other", "other", "word"))
@@ -35,11 +35,11 @@ func TestWorkerGoesToAZoneOnAnotherVCenterAndAControlPlaneDoesNot(t *testing.T) 
 
 	control := w.machine("one", "cp-0", zone.Name, controlPlane)
 	worker := w.machine("one", "md-0", zone.Name)
-	w.provisioned(worker)
+	w.waitForProvisioned(worker)
 	w.Expect(w.vms()).To(BeEmpty(), "of the cluster's own vCenter")
 	made, _ := other.VM("md-0")
 	w.Expect(made.Cluster).To(Equal("zone-a"))
-	message := w.condition(control, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
+	message := w.waitForCondition(control, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
 	w.Expect(message).To(ContainSubstring("control-plane machines must be on the server of their cluster"))
 	w.remove(worker)
 	_, there := other.VM("md-0")

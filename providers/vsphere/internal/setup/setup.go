@@ -23,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/controller/vspherevm"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/events"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/identity"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/origin"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/managementcluster"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/provider"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
@@ -136,7 +136,7 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 	}
 	if err := (&vspheredeploymentzone.Reconciler{
 		Client: c, VCenters: dialer, Recorder: manager.Recorder(mgr, "vspheredeploymentzone"), Clock: now, Namespace: o.Namespace,
-		Live: mgr.GetAPIReader(), Here: &origin.Here{Reader: mgr.GetAPIReader()}, RetryAfter: o.RetryAfter,
+		Live: mgr.GetAPIReader(), ManagementCluster: &managementcluster.ID{Reader: mgr.GetAPIReader()}, RetryAfter: o.RetryAfter,
 	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Workers(o.Zones)); err != nil {
 		return fmt.Errorf("adding VSphereDeploymentZone controller: %w", err)
 	}

@@ -30,7 +30,7 @@ func spreads(change func(*faultlinev1.WorkersDistribution)) func(*infrav1.VSpher
 }
 
 // workers creates machines of the MachineDeployment md without a zone. Their Machines have the label from the start.
-func (w *world) workers(from, to int) []*infrav1.VSphereMachine {
+func (w *fixture) workers(from, to int) []*infrav1.VSphereMachine {
 	w.t.Helper()
 	var machines []*infrav1.VSphereMachine
 	for i := from; i <= to; i++ {
@@ -43,7 +43,7 @@ func (w *world) workers(from, to int) []*infrav1.VSphereMachine {
 }
 
 // perZone counts the virtual machines per compute cluster in vCenter.
-func (w *world) perZone() map[string]int {
+func (w *fixture) perZone() map[string]int {
 	counts := map[string]int{}
 	for _, vm := range w.vms() {
 		counts[vm.Cluster]++
@@ -51,24 +51,24 @@ func (w *world) perZone() map[string]int {
 	return counts
 }
 
-func (w *world) machineDeployment(replicas int32) {
+func (w *fixture) machineDeployment(replicas int32) {
 	w.t.Helper()
 	w.user().MachineDeployment("one", replicas, &infrav1.VSphereMachine{ObjectMeta: w.meta("md")})
 }
 
 func TestWorkersOfOneMachineDeploymentAreSpreadOverTheZones(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	zones := w.threeZones()
 	infra := w.cluster("one", spreads(func(*faultlinev1.WorkersDistribution) {}))
-	w.condition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	w.waitForCondition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
 	w.machineDeployment(6)
 	for _, machine := range w.workers(1, 6) {
-		w.provisioned(machine)
+		w.waitForProvisioned(machine)
 		w.Expect(machine.Annotations[faultlinev1.AssignedFailureDomainAnnotation]).To(Equal(ptr.Deref(machine.Status.FailureDomain, "")))
 	}
 	w.Expect(w.perZone()).To(Equal(map[string]int{"zone-a": 2, "zone-b": 2, "zone-c": 2}))
-	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonBalanced)
+	w.waitForCondition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonBalanced)
 
 	failureDomain := &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zones[0].Spec.FailureDomain}}
 	w.get(failureDomain)
@@ -80,14 +80,14 @@ func TestWorkersOfOneMachineDeploymentAreSpreadOverTheZones(t *testing.T) {
 		c.Spec.Distribution.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: zones[0].Name, State: faultlinev1.DomainCordoned}}
 	})
 	for _, machine := range w.workers(7, 8) {
-		w.provisioned(machine)
+		w.waitForProvisioned(machine)
 	}
 	w.Expect(w.perZone()).To(Equal(map[string]int{"zone-a": 2, "zone-b": 3, "zone-c": 3}))
 }
 
-func TestAWorkerWaitsForItsZoneAndNothingIsMadeOfItBefore(t *testing.T) {
+func TestWorkerWaitsForZone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	zones := w.threeZones()
 	infra := w.cluster("one", spreads(func(*faultlinev1.WorkersDistribution) {}), func(c *infrav1.VSphereCluster) {
 		for _, zone := range zones {
@@ -97,16 +97,16 @@ func TestAWorkerWaitsForItsZoneAndNothingIsMadeOfItBefore(t *testing.T) {
 	})
 	w.machineDeployment(1)
 	machine := w.workers(1, 1)[0]
-	w.condition(machine, infrav1.VSphereMachinePlacementReadyCondition, faultlinev1.ReasonFailureDomainNotAssigned)
+	w.waitForCondition(machine, infrav1.VSphereMachinePlacementReadyCondition, faultlinev1.ReasonFailureDomainNotAssigned)
 	w.Expect(conditions.GetLastTransitionTime(machine, infrav1.VSphereMachinePlacementReadyCondition).Sub(machine.CreationTimestamp.Time)).
 		To(BeNumerically(">=", 4*time.Second), "that it waits is said when it has not been assigned one for a while")
-	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonWorkersWaiting)
+	w.waitForCondition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonWorkersWaiting)
 	w.Expect(w.vms()).To(BeEmpty())
 	update(w, infra, func(c *infrav1.VSphereCluster) { c.Spec.Distribution.FailureDomains = nil })
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 }
 
-func TestLogicalFailureDomainsAreKeptApartByTheRegionsOfZones(t *testing.T) {
+func TestLogicalFailureDomainsBySeparateRegions(t *testing.T) {
 	t.Parallel()
 	layout := simulator.ThreeDatacenters()
 	for i := range layout.Tags {
@@ -116,7 +116,7 @@ func TestLogicalFailureDomainsAreKeptApartByTheRegionsOfZones(t *testing.T) {
 	}
 	const another = "region-2"
 	layout.Tags = append(layout.Tags, simulator.Tag{Category: simulator.RegionCategory, Name: another, On: []string{"/dc-c"}})
-	w := newWorld(t, layout)
+	w := newFixture(t, layout)
 	for _, letter := range []string{"a", "b", "c"} {
 		w.zone(letter, infrav1.Topology{Datacenter: "dc-" + letter, Datastore: simulator.SharedDatastore},
 			func(_ *infrav1.VSphereDeploymentZone, domain *infrav1.VSphereFailureDomain) {
@@ -128,15 +128,15 @@ func TestLogicalFailureDomainsAreKeptApartByTheRegionsOfZones(t *testing.T) {
 	infra := w.cluster("one", spreads(func(workers *faultlinev1.WorkersDistribution) {
 		workers.DesiredFailureDomains, workers.Required, workers.TopologyKey = ptr.To[int32](2), ptr.To(true), corev1.LabelTopologyRegion
 	}))
-	w.condition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	w.waitForCondition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
 	w.machineDeployment(4)
 	machines := w.workers(1, 4)
 	keysOf := map[bool]map[string]int{false: {}, true: {}}
 	for _, machine := range machines {
-		w.provisioned(machine)
+		w.waitForProvisioned(machine)
 		keysOf[w.vms()[machine.Name].Datacenter == "dc-c"][machine.Labels[faultlinev1.DistributionKeyLabel]]++
 	}
 	w.Expect(keysOf[true]).To(HaveLen(1), "one logical domain is in the region of dc-c")
 	w.Expect(keysOf[false]).To(HaveLen(1), "the other is in that of dc-a and dc-b: %v", keysOf)
-	w.condition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonBalanced)
+	w.waitForCondition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonBalanced)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// depot returns a world without failure domains, with storage policies.
-func depot(t *testing.T) *world {
+// newFixtureWithStorage returns a world without failure domains, with storage policies.
+func newFixtureWithStorage(t *testing.T) *fixture {
 	t.Helper()
 	layout := simulator.ThreeZones()
 	layout.Policies = []simulator.StoragePolicy{
@@ -26,15 +26,15 @@ func depot(t *testing.T) *world {
 	layout.Datacenters[0].Templates = append(layout.Datacenters[0].Templates, simulator.Template{
 		Name: "disks", DiskGiB: 10, FurtherGiB: []int{5}, Datastore: simulator.SharedDatastore, Networks: []string{simulator.NetworkName},
 	})
-	w := newWorld(t, layout)
+	w := newFixture(t, layout)
 	w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil })
 	w.Expect(w.vc.SetFreeSpace("dc-1", "datastore-a", 500)).To(Succeed())
 	w.Expect(w.vc.SetFreeSpace("dc-1", simulator.SharedDatastore, 1000)).To(Succeed())
 	return w
 }
 
-// stored creates a machine without a datastore.
-func (w *world) stored(name string, change func(*infrav1.VSphereMachineSpec)) *infrav1.VSphereMachine {
+// newStoredMachine creates a machine without a datastore.
+func (w *fixture) newStoredMachine(name string, change func(*infrav1.VSphereMachineSpec)) *infrav1.VSphereMachine {
 	w.t.Helper()
 	return w.worker(name, func(m *infrav1.VSphereMachine) {
 		m.Spec.Datastore, m.Spec.CloneMode = "", infrav1.FullClone
@@ -42,11 +42,11 @@ func (w *world) stored(name string, change func(*infrav1.VSphereMachineSpec)) *i
 	})
 }
 
-func TestMachineIsStoredAsItsSpecSays(t *testing.T) {
+func TestMachineStorage(t *testing.T) {
 	t.Parallel()
-	w := depot(t)
+	w := newFixtureWithStorage(t)
 	w.Expect(w.vc.AddKeyProvider("vault", false)).To(Succeed())
-	full := w.stored("full", func(s *infrav1.VSphereMachineSpec) {
+	full := w.newStoredMachine("full", func(s *infrav1.VSphereMachineSpec) {
 		s.Template, s.StoragePolicyName, s.CryptoProfile, s.CryptoKeyID = "disks", "gold", "secret", "vault"
 		s.DiskGiB, s.AdditionalDisksGiB = 11, []int32{6}
 		s.DataDisks = []infrav1.VSphereDisk{
@@ -62,8 +62,8 @@ func TestMachineIsStoredAsItsSpecSays(t *testing.T) {
 		}
 		s.FtEncryptionMode, s.MigrateEncryption = infrav1.FtEncryptionOpportunistic, infrav1.RequiredMigrateEncryption
 	})
-	w.stored("one-datastore", func(s *infrav1.VSphereMachineSpec) { s.StoragePolicyName, s.Datastore = "gold", "datastore-a" })
-	w.provisioned(full)
+	w.newStoredMachine("one-datastore", func(s *infrav1.VSphereMachineSpec) { s.StoragePolicyName, s.Datastore = "gold", "datastore-a" })
+	w.waitForProvisioned(full)
 	made := w.vms()["full"]
 	w.Expect(made.Datastore).To(Equal(simulator.SharedDatastore), "of those of the policy that has the most room")
 	w.Expect(made.Disks).To(Equal([]simulator.Disk{
@@ -81,28 +81,28 @@ func TestMachineIsStoredAsItsSpecSays(t *testing.T) {
 }
 
 // Each problem is reported with its field and fix, does not affect running machines, and clears when it is fixed.
-func TestStorageThatVCenterDoesNotHaveIsNamedUntilItIsThere(t *testing.T) {
+func TestMissingStorageIsReported(t *testing.T) {
 	t.Parallel()
-	w := depot(t)
-	running := w.stored("running", func(s *infrav1.VSphereMachineSpec) { s.StoragePolicyName = "gold" })
-	w.provisioned(running)
+	w := newFixtureWithStorage(t)
+	running := w.newStoredMachine("running", func(s *infrav1.VSphereMachineSpec) { s.StoragePolicyName = "gold" })
+	w.waitForProvisioned(running)
 	for name, tc := range map[string]struct {
 		change func(*infrav1.VSphereMachineSpec)
 		reason string
 		text   []string
-		repair func(*world)
+		repair func(*fixture)
 	}{
 		"no-policy": {
 			func(s *infrav1.VSphereMachineSpec) { s.StoragePolicyName = "bronze" },
 			infrav1.VSphereVMVirtualMachineStoragePolicyNotFoundReason, []string{`storagePolicyName "bronze"`, "gold, secret, silver"},
-			func(w *world) {
+			func(w *fixture) {
 				w.vc.AddPolicy(simulator.StoragePolicy{Name: "bronze", Datastores: []string{"datastore-a"}})
 			},
 		},
 		"no-datastore": {
 			func(s *infrav1.VSphereMachineSpec) { s.StoragePolicyName = "silver" },
-			infrav1.VSphereVMVirtualMachineNoCompatibleDatastoreReason, []string{`storagePolicyName "silver"`, "/dc-1/datastore/datastore-a", "name another policy"},
-			func(w *world) {
+			infrav1.VSphereVMVirtualMachineNoCompatibleDatastoreReason, []string{`storagePolicyName "silver"`, "/dc-1/datastore/datastore-a", "use another policy"},
+			func(w *fixture) {
 				w.vc.AddPolicy(simulator.StoragePolicy{Name: "silver", Datastores: []string{"datastore-a"}})
 			},
 		},
@@ -121,15 +121,15 @@ func TestStorageThatVCenterDoesNotHaveIsNamedUntilItIsThere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := w.in(t)
-			machine := w.stored(name, tc.change)
-			message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, tc.reason)
+			machine := w.newStoredMachine(name, tc.change)
+			message := w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, tc.reason)
 			for _, text := range tc.text {
 				w.Expect(message).To(ContainSubstring(text))
 			}
 			w.Expect(w.vms()).NotTo(HaveKey(name))
 			if tc.repair != nil {
 				tc.repair(w)
-				w.provisioned(machine)
+				w.waitForProvisioned(machine)
 				return
 			}
 			w.remove(machine)
@@ -139,38 +139,38 @@ func TestStorageThatVCenterDoesNotHaveIsNamedUntilItIsThere(t *testing.T) {
 	w.Expect(conditions.IsTrue(running, infrav1.VSphereMachineVirtualMachineProvisionedCondition)).To(BeTrue())
 }
 
-func TestPolicyServiceThatRefusesIsWaitedFor(t *testing.T) {
+func TestRejectingPolicyServiceIsRetried(t *testing.T) {
 	t.Parallel()
-	w := depot(t)
+	w := newFixtureWithStorage(t)
 	w.vc.SetPolicyAccess(false)
-	machine := w.stored("node", func(s *infrav1.VSphereMachineSpec) { s.StoragePolicyName = "gold" })
-	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.PrivilegeMissingReason)
+	machine := w.newStoredMachine("node", func(s *infrav1.VSphereMachineSpec) { s.StoragePolicyName = "gold" })
+	message := w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.PrivilegeMissingReason)
 	w.Expect(message).To(ContainSubstring("StorageProfile.View"))
 	w.vc.SetPolicyAccess(true)
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 
 	w.stop()
 	w.vc.OverloadCalls("PbmQueryProfile", -1)
 	w.start()
-	second := w.stored("second", func(s *infrav1.VSphereMachineSpec) { s.StoragePolicyName = "gold" })
+	second := w.newStoredMachine("second", func(s *infrav1.VSphereMachineSpec) { s.StoragePolicyName = "gold" })
 	w.Eventually(func() string {
 		return conditions.GetMessage(w.vsphereVM("second"), infrav1.VSphereVMVirtualMachineProvisionedCondition)
 	}).Should(And(ContainSubstring("vCenter is busy"), ContainSubstring("storage policy service")))
-	w.provisioned(w.worker("bystander"))
+	w.waitForProvisioned(w.worker("bystander"))
 	w.vc.OverloadCalls("PbmQueryProfile", 0)
-	w.provisioned(second)
+	w.waitForProvisioned(second)
 }
 
 func TestPolicyOfAMachineInAFailureDomain(t *testing.T) {
 	t.Parallel()
-	w := depot(t)
+	w := newFixtureWithStorage(t)
 	w.threeZones()
 	w.cluster("zoned")
 	machine := w.machine("zoned", "node", w.name+"-a", func(m *infrav1.VSphereMachine) { m.Spec.StoragePolicyName = "gold" })
 	other := w.machine("zoned", "other", w.name+"-b", func(m *infrav1.VSphereMachine) { m.Spec.StoragePolicyName = "gold" })
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	made := w.vms()["node"]
 	w.Expect([]string{made.Datastore, made.HomePolicy}).To(Equal([]string{"datastore-a", "gold"}))
-	message := w.condition(other, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineNoCompatibleDatastoreReason)
+	message := w.waitForCondition(other, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineNoCompatibleDatastoreReason)
 	w.Expect(message).To(ContainSubstring("datastore-b is not compatible"), "the domain's datastore is not of the policy")
 }

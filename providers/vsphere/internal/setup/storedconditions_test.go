@@ -18,8 +18,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// relaxed makes the API server store conditions without reason and message, as with an older CRD.
-func (w *world) relaxed(crd string, store func(conditionType string, opts ...client.SubResourcePatchOption) error) {
+// relaxCRD makes the API server store conditions without reason and message, as with an older CRD.
+func (w *fixture) relaxCRD(crd string, store func(conditionType string, opts ...client.SubResourcePatchOption) error) {
 	w.t.Helper()
 	installed := &apiextensionsv1.CustomResourceDefinition{}
 	key := client.ObjectKey{Name: crd + "." + infrav1.GroupVersion.Group}
@@ -43,18 +43,18 @@ func (w *world) relaxed(crd string, store func(conditionType string, opts ...cli
 
 // Upstream's release 1.16 served VSphereClusterIdentity in two versions without a conversion. Its storage migration wrote
 // v1beta1 conditions, which have no reason, as v1beta2 conditions. The test changes a CRD, so it does not run in parallel.
-func TestIdentityThatUpstreamHasStoredWithoutReasonsIsAvailableAgain(t *testing.T) { //nolint:paralleltest // see above
-	w := newWorld(t, simulator.ThreeZones())
+func TestUpstreamIdentityWithoutReasons(t *testing.T) { //nolint:paralleltest // see above
+	w := newFixture(t, simulator.ThreeZones())
 	w.stop()
 	identity := w.identity("shared", &infrav1.AllowedNamespaces{})
-	w.relaxed("vsphereclusteridentities", func(conditionType string, opts ...client.SubResourcePatchOption) error {
+	w.relaxCRD("vsphereclusteridentities", func(conditionType string, opts ...client.SubResourcePatchOption) error {
 		return w.client.Status().Patch(t.Context(), identity.DeepCopy(), client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"ready":true,"conditions":[
 			{"type":"Ready","status":"True","lastTransitionTime":"2025-01-01T00:00:00Z"},
 			{"type":"CredentialsAvailable","status":"True","lastTransitionTime":"2025-01-01T00:00:00Z"},
 			{"type":%q,"status":"True","lastTransitionTime":"2025-01-01T00:00:00Z"}]}}`, conditionType)), opts...)
 	})
 	w.start()
-	w.condition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
+	w.waitForCondition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
 	w.Expect(conditions.Has(identity, clusterv1.ReadyCondition)).To(BeFalse(), "nothing sets it any more")
 	w.Expect(conditions.Has(identity, "CredentialsAvailable")).To(BeFalse(), "it is one of v1beta1")
 	w.Expect(conditions.GetReason(identity, "example.com/Other")).To(Equal(conditions.NoReasonReported), "it is somebody else's")

@@ -13,7 +13,7 @@ import (
 )
 
 // vCenter cannot destroy them, and none of these states ends by itself.
-func TestMachineThatVCenterCannotManageIsUnregisteredWhenItIsDeleted(t *testing.T) {
+func TestUnmanageableMachineIsUnregistered(t *testing.T) {
 	t.Parallel()
 	for state, poweredOff := range map[types.VirtualMachineConnectionState]int{
 		types.VirtualMachineConnectionStateOrphaned:     0,
@@ -22,12 +22,12 @@ func TestMachineThatVCenterCannotManageIsUnregisteredWhenItIsDeleted(t *testing.
 	} {
 		t.Run(string(state), func(t *testing.T) {
 			t.Parallel()
-			w := workshop(t)
+			w := newFixtureWithTemplates(t)
 			machine := w.worker("node")
-			w.provisioned(machine)
+			w.waitForProvisioned(machine)
 			w.Expect(w.vc.SetConnectionState("node", state)).To(Succeed())
 			if state == types.VirtualMachineConnectionStateOrphaned { // counts as powered off
-				w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineUnmanageableReason)
+				w.waitForCondition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineUnmanageableReason)
 			}
 			w.vc.ResetCalls()
 			w.remove(machine)
@@ -40,53 +40,53 @@ func TestMachineThatVCenterCannotManageIsUnregisteredWhenItIsDeleted(t *testing.
 }
 
 // If its host is disconnected, the machine cannot even be unregistered.
-func TestInaccessibleMachineOfALostHostWaitsForTheHost(t *testing.T) {
+func TestInaccessibleMachineOnLostHostWaits(t *testing.T) {
 	t.Parallel()
-	w, machine := withNode(t)
+	w, machine := newFixtureWithNode(t)
 	w.Expect(w.vc.DisconnectHosts("zone-a")).To(Succeed())
 	w.Expect(w.vc.SetConnectionState("node", types.VirtualMachineConnectionStateInaccessible)).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	message := w.condition(w.vsphereVM("node"), provisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForHostReason)
+	message := w.waitForCondition(w.vsphereVM("node"), provisionedCondition, infrav1.VSphereVMVirtualMachineWaitingForHostReason)
 	w.Expect(message).To(ContainSubstring("is not responding"))
 	w.Expect(w.vc.ReconnectHosts("zone-a")).To(Succeed())
-	w.gone(machine)
+	w.waitForDeletion(machine)
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-func TestMachineThatCannotBeUnregisteredSaysWhatToDo(t *testing.T) {
+func TestFailedUnregisterIsReported(t *testing.T) {
 	t.Parallel()
-	w, machine := withNode(t)
+	w, machine := newFixtureWithNode(t)
 	w.vc.FailTasks("PowerOffVM_Task", -1, "it does not answer")
 	w.Expect(w.vc.SetConnectionState("node", types.VirtualMachineConnectionStateInaccessible)).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	w.saysOfDeletion(w.vsphereVM("node"), "then remove it from vCenter's inventory")
+	w.waitForDeletionMessage(w.vsphereVM("node"), "then remove it from vCenter's inventory")
 	w.Expect(w.vms()).To(HaveKey("node"))
 	w.vc.FailTasks("PowerOffVM_Task", 0, "")
-	w.gone(machine)
+	w.waitForDeletion(machine)
 }
 
 // A control plane gets no replacement while one of its machines is being deleted.
-func TestControlPlaneMachineThatCannotBeUnregisteredMakesRoom(t *testing.T) {
+func TestControlPlaneMachineThatCannotBeUnregisteredIsReleased(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	machine := w.worker("plane", controlPlane)
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.vc.FailTasks("PowerOffVM_Task", -1, "it does not answer")
 	w.Expect(w.vc.SetConnectionState("plane", types.VirtualMachineConnectionStateInaccessible)).To(Succeed())
 	w.remove(machine)
-	w.condition(w.vsphereVM("plane"), provisionedCondition, infrav1.VSphereVMVirtualMachineUnmanageableReason)
+	w.waitForCondition(w.vsphereVM("plane"), provisionedCondition, infrav1.VSphereVMVirtualMachineUnmanageableReason)
 	w.vc.FailTasks("PowerOffVM_Task", 0, "")
-	w.gone(&infrav1.VSphereVM{ObjectMeta: w.meta("plane")})
+	w.waitForDeletion(&infrav1.VSphereVM{ObjectMeta: w.meta("plane")})
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
 // An orphaned machine that is powered off is not powered on, and reports why.
-func TestOrphanedMachineThatIsOffSaysSo(t *testing.T) {
+func TestPoweredOffOrphanedMachineIsReported(t *testing.T) {
 	t.Parallel()
-	w, machine := withNode(t)
+	w, machine := newFixtureWithNode(t)
 	w.vc.ResetCalls()
 	w.Expect(w.vc.SetConnectionState("node", types.VirtualMachineConnectionStateOrphaned)).To(Succeed())
-	message := w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineUnmanageableReason)
+	message := w.waitForCondition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineUnmanageableReason)
 	w.Expect(message).To(And(ContainSubstring("orphaned"), ContainSubstring("delete the Machine")))
-	w.Expect(w.touched()).To(BeEmpty())
+	w.Expect(w.countOperations()).To(BeEmpty())
 }

@@ -19,13 +19,13 @@ import (
 
 // A client that reads v1beta1, or status.deprecated, must see the current state, and nothing that upstream's manager has left
 // behind.
-func TestConditionsOfV1Beta1AreShownAndUpstreamsAreCleared(t *testing.T) {
+func TestV1Beta1Conditions(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	zones := w.threeZones()
 	cluster := w.cluster("c")
 	machine := w.machine("c", "node", zones[0].Name)
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Eventually(func(g Gomega) {
 		g.Expect(shown(w.get(machine).(*infrav1.VSphereMachine).Status.Deprecated)).To(Equal([]string{"Ready=True", "VMProvisioned=True"}))
 		g.Expect(shown(w.vsphereVM("node").Status.Deprecated)).To(Equal([]string{"Ready=True", "VCenterAvailable=True", "VMProvisioned=True"}))

@@ -18,22 +18,22 @@ import (
 
 // vcsim reads its whole inventory again for each change that it reports, and deadlocks when a list of tasks changes while it is
 // being reported.
-func TestMachinesOnAVCenterThatIsSlowToTellOfChanges(t *testing.T) {
+func TestMachinesWithSlowVCenterUpdates(t *testing.T) {
 	t.Parallel()
 	// Three tasks per machine, each awaited by five calls at most. vCenter chooses how many tasks share a response, so there
 	// may be as many responses as tasks. The rest is what a machine itself needs.
 	const count, callsEach = 30, 20
-	w := newWorld(t, simulator.ThreeZones(), simulator.WithStockCollector())
+	w := newFixture(t, simulator.ThreeZones(), simulator.WithStockCollector())
 	cluster := w.cluster("one")
 	zones := w.threeZones()
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 	w.vc.ResetCalls()
 	var machines []*infrav1.VSphereMachine
 	for i := range count {
 		machines = append(machines, w.machine("one", fmt.Sprintf("cp-%02d", i), zones[i%3].Name))
 	}
 	for _, machine := range machines {
-		w.provisioned(machine)
+		w.waitForProvisioned(machine)
 	}
 	calls, total := w.vc.Calls(), 0
 	for _, n := range calls {
@@ -46,30 +46,30 @@ func TestMachinesOnAVCenterThatIsSlowToTellOfChanges(t *testing.T) {
 		w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
 	}
 	for _, machine := range machines {
-		w.gone(machine)
+		w.waitForDeletion(machine)
 	}
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
 // Without reports of recent tasks, a lost clone can be found only in the task history.
-func TestDeleteBeforeACloneIsRecordedOnAVCenterThatIsSilentAboutTasks(t *testing.T) {
+func TestDeleteBeforeCloneIsRecordedWithoutTaskUpdates(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones(), simulator.WithSilentRecentTasks())
+	w := newFixture(t, simulator.ThreeZones(), simulator.WithSilentRecentTasks())
 	w.cluster("one")
 	zone := w.threeZones()[0]
 	w.vc.HoldTasks("CloneVM_Task")
 	machine := w.machine("one", "cp-a", zone.Name)
-	vm := w.inFlight("cp-a", "CloneVM_Task")
+	vm := w.waitForTask("cp-a", "CloneVM_Task")
 	w.stop()
 	w.forgetTask(vm)
 	w.Expect(w.client.Delete(w.t.Context(), machine)).To(Succeed())
-	w.waitsForDeletion(vm)
+	w.deleteWithoutManager(vm)
 	w.start()
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
 		g.Expect(testworld.Describe(vm)).To(ContainSubstring("Waiting for running clones of the template"))
 	}).Should(Succeed())
 	w.vc.ReleaseTasks("CloneVM_Task")
-	w.gone(machine)
+	w.waitForDeletion(machine)
 	w.Expect(w.vms()).To(BeEmpty())
 }

@@ -74,9 +74,9 @@ func zoneFaults() map[string]zoneFault {
 	}
 }
 
-func TestEveryCheckOfAZoneHasItsReason(t *testing.T) {
+func TestZoneCheckReasons(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.HostGroups())
+	w := newFixture(t, simulator.HostGroups())
 	conditionOf := map[string]string{}
 	for _, fault := range zoneFaults() {
 		conditionOf[fault.reason] = fault.condition
@@ -98,7 +98,7 @@ func TestEveryCheckOfAZoneHasItsReason(t *testing.T) {
 				d.Spec.Zone.Name = "zone-a"
 				tc.change(z, d)
 			})
-			message := w.condition(zone, tc.condition, tc.reason)
+			message := w.waitForCondition(zone, tc.condition, tc.reason)
 			w.Expect(message).NotTo(BeEmpty())
 			w.Expect(zone.Status.Ready).To(HaveValue(BeFalse()))
 		})
@@ -108,7 +108,7 @@ func TestEveryCheckOfAZoneHasItsReason(t *testing.T) {
 		zone := w.zone("lost", good, func(z *infrav1.VSphereDeploymentZone, _ *infrav1.VSphereFailureDomain) {
 			z.Spec.FailureDomain = "nothing"
 		})
-		w.condition(zone, infrav1.VSphereDeploymentZoneFailureDomainValidatedCondition, infrav1.FailureDomainNotFoundReason)
+		w.waitForCondition(zone, infrav1.VSphereDeploymentZoneFailureDomainValidatedCondition, infrav1.FailureDomainNotFoundReason)
 	})
 	t.Run("all at once", func(t *testing.T) {
 		w := w.in(t)
@@ -116,20 +116,20 @@ func TestEveryCheckOfAZoneHasItsReason(t *testing.T) {
 			d.Spec.Zone.Name = "zone-a"
 			z.Spec.PlacementConstraint.Folder, d.Spec.Topology.Datastore, d.Spec.Topology.Networks = "none", "none", []string{"none"}
 		})
-		w.condition(zone, infrav1.VSphereDeploymentZoneFolderReadyCondition, "FolderNotFound")
+		w.waitForCondition(zone, infrav1.VSphereDeploymentZoneFolderReadyCondition, "FolderNotFound")
 		w.Expect(conditions.GetReason(zone, infrav1.VSphereDeploymentZoneDatastoreReadyCondition)).To(Equal("DatastoreNotFound"))
 		w.Expect(conditions.GetReason(zone, infrav1.VSphereDeploymentZoneNetworksReadyCondition)).To(Equal("NetworkNotFound"))
 	})
 }
 
-func TestUnreachableVCenterIsNoBrokenZone(t *testing.T) {
+func TestUnreachableVCenterKeepsZoneReady(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	cluster := w.cluster("one")
 	zones := w.threeZones()
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 	w.vc.SetDown(true)
-	message := w.condition(zones[0], infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
+	message := w.waitForCondition(zones[0], infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
 	since := zones[0].Status.StaleSince
 	w.Expect(since.IsZero()).To(BeFalse())
 	w.Expect(message).To(HaveSuffix("; the status is from " + since.UTC().Format(time.RFC3339)))
@@ -138,67 +138,67 @@ func TestUnreachableVCenterIsNoBrokenZone(t *testing.T) {
 		w.get(cluster)
 		g.Expect(cluster.Status.Distribution.FailureDomains[0].StaleSince.IsZero()).To(BeFalse(), "and it is said since when it is stale")
 	}).Should(Succeed())
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 	w.vc.SetDown(false)
-	w.condition(zones[0], infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VSphereDeploymentZoneVCenterAvailableReason)
+	w.waitForCondition(zones[0], infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VSphereDeploymentZoneVCenterAvailableReason)
 	w.Expect(zones[0].Status.StaleSince.IsZero()).To(BeTrue())
 }
 
-func TestBrokenZoneIsCordonedAndComesBack(t *testing.T) {
+func TestBrokenZoneIsCordonedAndRecovers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	cluster := w.cluster("one", func(c *infrav1.VSphereCluster) {
 		c.Spec.Distribution = faultlinev1.Distribution{GracePeriodSeconds: ptr.To[int32](1), HoldPeriodSeconds: ptr.To[int32](1)}
 	})
 	zones := w.threeZones()
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 	w.Expect(w.vc.RemoveDatastore("dc-1", "datastore-b")).To(Succeed())
-	w.condition(zones[1], infrav1.VSphereDeploymentZoneDatastoreReadyCondition, infrav1.DatastoreNotFoundReason)
-	w.publishes(cluster, zones[0].Name, zones[2].Name)
+	w.waitForCondition(zones[1], infrav1.VSphereDeploymentZoneDatastoreReadyCondition, infrav1.DatastoreNotFoundReason)
+	w.waitForPublished(cluster, zones[0].Name, zones[2].Name)
 	machine := w.machine("one", "cp-b", zones[1].Name)
-	message := w.condition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
+	message := w.waitForCondition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
 	w.Expect(message).To(ContainSubstring("datastore-b"))
 	w.Consistently(w.vms, "500ms").Should(BeEmpty())
 	w.Expect(w.vc.RestoreDatastore("dc-1", "datastore-b")).To(Succeed())
-	w.publishes(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
-	w.provisioned(machine)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vms()["cp-b"].Cluster).To(HaveSuffix("zone-b"))
 }
 
 func TestMachineWaitsForItsFailureDomainToExist(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil })
 	machine := w.machine("one", "cp-a", w.name+"-a")
-	w.condition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.FailureDomainNotFoundReason)
+	w.waitForCondition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.FailureDomainNotFoundReason)
 	w.Expect(w.vms()).To(BeEmpty())
 	w.threeZones()
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vms()["cp-a"].Cluster).To(HaveSuffix("zone-a"))
 }
 
-func TestMachineThatWasAssignedADomainWaitsForItAndGoesThere(t *testing.T) {
+func TestAssignedMachineWaitsForItsDomain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil })
 	machine := w.machine("one", "worker", "", func(m *infrav1.VSphereMachine) {
 		m.Annotations = map[string]string{faultlinev1.AssignedFailureDomainAnnotation: w.name + "-b"}
 	})
-	w.condition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.FailureDomainNotFoundReason)
+	w.waitForCondition(machine, infrav1.VSphereMachinePlacementReadyCondition, infrav1.FailureDomainNotFoundReason)
 	w.threeZones()
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vms()["worker"].Cluster).To(HaveSuffix("zone-b"))
 	w.Expect(machine.Status.FailureDomain).To(HaveValue(Equal(w.name + "-b")))
 }
 
-func TestZoneInUseRefusesEditsAndDeletion(t *testing.T) {
+func TestZoneInUseRejectsEditsAndDeletion(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.cluster("one")
 	zone := w.threeZones()[0]
 	domain := &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Name}}
 	machine := w.machine("one", "cp-a", zone.Name)
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 
 	w.Eventually(func() error {
 		w.get(zone)
@@ -213,20 +213,20 @@ func TestZoneInUseRefusesEditsAndDeletion(t *testing.T) {
 	w.Expect(w.client.Delete(t.Context(), domain)).To(MatchError(ContainSubstring(zone.Name)))
 
 	w.Expect(w.client.Delete(t.Context(), zone)).To(Succeed())
-	w.Expect(w.condition(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason)).To(ContainSubstring("cp-a"))
+	w.Expect(w.waitForCondition(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason)).To(ContainSubstring("cp-a"))
 	w.Expect(w.client.Delete(t.Context(), domain)).To(MatchError(ContainSubstring(zone.Name)), "the zone still waits for its machine")
 	w.remove(machine)
-	w.gone(zone)
-	w.gone(domain)
+	w.waitForDeletion(zone)
+	w.waitForDeletion(domain)
 }
 
 func TestDeletionNeedsNeitherZoneNorFailureDomain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.cluster("one")
 	zone := w.threeZones()[0]
 	machine := w.machine("one", "cp-a", zone.Name)
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	// Deleted without the manager, as by a move that left them out.
 	update(w, zone, func(z *infrav1.VSphereDeploymentZone) {})
 	w.stop()
@@ -238,12 +238,12 @@ func TestDeletionNeedsNeitherZoneNorFailureDomain(t *testing.T) {
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-func TestEventsTellOfEveryDecision(t *testing.T) {
+func TestEveryDecisionEmitsEvent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.cluster("one")
 	zone := w.threeZones()[0]
-	w.provisioned(w.machine("one", "cp-a", zone.Name))
+	w.waitForProvisioned(w.machine("one", "cp-a", zone.Name))
 	w.Eventually(func(g Gomega) {
 		events := &corev1.EventList{}
 		g.Expect(w.client.List(t.Context(), events, client.InNamespace(w.name))).To(Succeed())
@@ -259,7 +259,7 @@ func TestEventsTellOfEveryDecision(t *testing.T) {
 // joined it.
 func TestGroupThatAnotherClientOverwritesIsRepaired(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.HostGroups())
+	w := newFixture(t, simulator.HostGroups())
 	w.cluster("one")
 	zone := w.zone("a", infrav1.Topology{
 		Datacenter: "dc-1", ComputeCluster: "cluster-1", Datastore: simulator.SharedDatastore,
@@ -267,17 +267,17 @@ func TestGroupThatAnotherClientOverwritesIsRepaired(t *testing.T) {
 	}, nil)
 	w.vc.HoldTasks("PowerOnVM_Task")
 	machine := w.machine("one", "cp", zone.Name)
-	w.condition(&infrav1.VSphereVM{ObjectMeta: w.meta("cp")}, infrav1.VSphereVMVirtualMachineProvisionedCondition,
+	w.waitForCondition(&infrav1.VSphereVM{ObjectMeta: w.meta("cp")}, infrav1.VSphereVMVirtualMachineProvisionedCondition,
 		infrav1.VSphereVMVirtualMachinePoweringOnReason)
 	inGroup := func() []string { return w.vms()["cp"].Groups }
 
 	w.Expect(w.vc.OverwriteGroup("cluster-1", "rack-a-vms")).To(Succeed())
 	w.Expect(inGroup()).To(BeEmpty())
 	w.vc.ReleaseTasks("PowerOnVM_Task")
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Eventually(inGroup).Should(ConsistOf("rack-a-vms"))
 
-	w.condition(machine, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+	w.waitForCondition(machine, clusterv1.ReadyCondition, clusterv1.ReadyReason)
 	before := conditions.Get(machine, clusterv1.ReadyCondition).LastTransitionTime
 	for range 3 {
 		w.Expect(w.vc.OverwriteGroup("cluster-1", "rack-a-vms")).To(Succeed())

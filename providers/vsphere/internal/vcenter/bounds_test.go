@@ -20,9 +20,9 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// TestAVCenterThatNeverStopsAnsweringIsEnded puts a proxy in front of the vCenter that sends endless responses to
+// TestUnboundedResponseIsAborted puts a proxy in front of the vCenter that sends endless responses to
 // requests whose path has a given prefix.
-func TestAVCenterThatNeverStopsAnsweringIsEnded(t *testing.T) {
+func TestUnboundedResponseIsAborted(t *testing.T) {
 	t.Parallel()
 	const (
 		most     = 1 << 20
@@ -44,7 +44,7 @@ func TestAVCenterThatNeverStopsAnsweringIsEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			g.SetDefaultEventuallyTimeout(patience)
+			g.SetDefaultEventuallyTimeout(timeout)
 			vc := simulator.Start(t, simulator.ThreeZones())
 			var sent atomic.Int64
 			next := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "https", Host: vc.Host()})

@@ -30,8 +30,8 @@ func newClient(ep Endpoint, opts *Options) (*vim25.Client, error) {
 	wire := soap.NewClient(u, true)
 	wire.Namespace, wire.Version, wire.UserAgent = "urn:"+vim25.Namespace, vim25.Version, opts.UserAgent
 	dialer := wire.DefaultTransport()
-	dialer.MaxIdleConnsPerHost = transport.Most + 1 // a handshake costs more than most calls
-	dialer.DialTLSContext = nil                     // govmomi's ignores its context
+	dialer.MaxIdleConnsPerHost = transport.MaxCalls + 1 // a handshake costs more than most calls
+	dialer.DialTLSContext = nil                         // govmomi's ignores its context
 	dialer.TLSClientConfig = trust(ep.Thumbprint, u.Hostname(), opts)
 	wire.Transport = opts.bounded(dialer)
 	return &vim25.Client{Client: wire, RoundTripper: transport.MeterSOAP(wire, opts.report(ep.Server))}, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-func gallery() simulator.Layout {
+func templateLayout() simulator.Layout {
 	layout := simulator.ThreeZones()
 	dc := &layout.Datacenters[0]
 	dc.Networks = append(dc.Networks, simulator.Network{Name: "portgroup", Distributed: true})
@@ -92,7 +92,7 @@ func cloneCases(t *testing.T, s *vcenter.Session) []cloneCase {
 
 func TestClone(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, gallery())
+	r := newRig(t, templateLayout())
 	s := r.session()
 	for i, test := range cloneCases(t, s) {
 		t.Run(test.name, func(t *testing.T) {
@@ -125,9 +125,9 @@ func networks(t *testing.T, s *vcenter.Session, names ...string) []vcenter.Netwo
 	return resolved.Networks
 }
 
-func TestCloneThatCannotBe(t *testing.T) {
+func TestInvalidClones(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, gallery())
+	r := newRig(t, templateLayout())
 	s := r.session()
 	for name, test := range map[string]struct {
 		template string

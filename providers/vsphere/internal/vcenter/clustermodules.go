@@ -91,7 +91,7 @@ func (m *clusterModules) Create(ctx context.Context, clusterRef string) (uuid st
 // Delete deletes a cluster module, if it exists. Its virtual machines stay where they are.
 func (m *clusterModules) Delete(ctx context.Context, uuid string) error {
 	err := m.rest.Run(ctx, "deleting cluster module "+uuid, func(ctx context.Context) error {
-		return transport.IgnoreGone(cluster.NewManager(m.rest.Client).DeleteModule(ctx, uuid))
+		return transport.IgnoreNotFound(cluster.NewManager(m.rest.Client).DeleteModule(ctx, uuid))
 	})
 	if err == nil {
 		m.set(uuid, "")
@@ -138,6 +138,6 @@ func (m *clusterModules) Leave(ctx context.Context, uuid, vmRef string) error {
 	r := inventory.ParseRef("VirtualMachine", vmRef)
 	return m.rest.Run(ctx, "removing "+r.Value+" from cluster module "+uuid, func(ctx context.Context) error {
 		_, err := cluster.NewManager(m.rest.Client).RemoveModuleMembers(ctx, uuid, r)
-		return transport.IgnoreGone(err)
+		return transport.IgnoreNotFound(err)
 	})
 }

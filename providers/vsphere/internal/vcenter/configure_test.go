@@ -43,7 +43,7 @@ func (m *manager) plan(zone vcenter.ZoneSpec) vcenter.ZonePlan {
 	return plan
 }
 
-// take executes the steps of a plan and returns the outcome.
+// lock executes the steps of a plan and returns the outcome.
 func (m *manager) take(plan vcenter.ZonePlan) vcenter.Outcome {
 	m.t.Helper()
 	var outcome vcenter.Outcome
@@ -86,7 +86,7 @@ func (m *manager) release() {
 }
 
 // Two management clusters have failure domains with the same names.
-func TestTwoManagementClustersOnOneVCenter(t *testing.T) {
+func TestTwoManagementClusters(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	layout, zone := bareRack()
@@ -117,7 +117,7 @@ func TestTwoManagementClustersOnOneVCenter(t *testing.T) {
 }
 
 // Names are cached for some minutes: a deleted tag must not be mistaken for the tag that replaces it.
-func TestWhatWasRemovedIsMadeAgainUnderItsName(t *testing.T) {
+func TestRemovedItemsAreRecreated(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	layout, zone := bareRack()
@@ -136,7 +136,7 @@ func TestWhatWasRemovedIsMadeAgainUnderItsName(t *testing.T) {
 }
 
 // Both management clusters find nothing, and create the items at the same time.
-func TestWhoComesSecondOwnsNothing(t *testing.T) {
+func TestExistingItemsAreNotOwned(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	layout, zone := bareRack()

@@ -32,8 +32,8 @@ type drsOptions struct {
 	API    *transport.SOAPClient
 	Index  *inventory.Index
 	Stream drsStream
-	Turns  *groupTurns // shared by all writers of groups in this vCenter
-	Server string      // for a vCenter that does not report its identity
+	Locks  *clusterLocks // shared by all writers of groups in this vCenter
+	Server string        // for a vCenter that does not report its identity
 	// Joined is called after a virtual machine was added to a group, or adding it failed.
 	Joined func(inventory.VM)
 	// Background runs the writers, unless the session has ended.
@@ -45,7 +45,7 @@ type drsGroups struct {
 	api        *transport.SOAPClient
 	index      *inventory.Index
 	stream     drsStream
-	turns      *groupTurns
+	locks      *clusterLocks
 	server     string
 	joined     func(inventory.VM)
 	background func(func(context.Context))
@@ -58,7 +58,7 @@ type drsGroups struct {
 // newDRSGroups returns drsGroups without pending joins.
 func newDRSGroups(o drsOptions) *drsGroups {
 	return &drsGroups{
-		api: o.API, index: o.Index, stream: o.Stream, turns: o.Turns, server: o.Server, joined: o.Joined, background: o.Background,
+		api: o.API, index: o.Index, stream: o.Stream, locks: o.Locks, server: o.Server, joined: o.Joined, background: o.Background,
 		queues: map[inventory.Ref][]inventory.Membership{}, failed: map[inventory.Ref]map[inventory.Membership]error{},
 	}
 }
@@ -66,7 +66,7 @@ func newDRSGroups(o drsOptions) *drsGroups {
 // Change applies the change that f computes from the current groups and rules of a compute cluster. No other writer in this
 // process writes them meanwhile.
 func (g *drsGroups) Change(ctx context.Context, cluster inventory.Ref, f func(inventory.Clustered) *types.ClusterConfigSpecEx) error {
-	done, err := g.turns.take(ctx, g.vcenter(), cluster)
+	done, err := g.locks.lock(ctx, g.vcenter(), cluster)
 	if err != nil {
 		return err
 	}
@@ -86,9 +86,9 @@ func (g *drsGroups) Change(ctx context.Context, cluster inventory.Ref, f func(in
 	return g.stream.Refresh(ctx, cluster, "configurationEx")
 }
 
-// Gone returns nil if vCenter confirms that the compute cluster does not exist, and an error if the account merely cannot see
+// ConfirmDeleted returns nil if vCenter confirms that the compute cluster does not exist, and an error if the account merely cannot see
 // it.
-func (g *drsGroups) Gone(ctx context.Context, cluster inventory.Ref) error {
+func (g *drsGroups) ConfirmDeleted(ctx context.Context, cluster inventory.Ref) error {
 	err := g.api.Retrieve(ctx, "reading "+cluster.String(), cluster, []string{"name"}, func([]types.DynamicProperty) {})
 	switch {
 	case errors.Is(err, vcerrors.ErrNotFound):
@@ -117,55 +117,55 @@ func (g *drsGroups) vcenter() string {
 	return cmp.Or(g.api.ServiceContent.About.InstanceUuid, g.server)
 }
 
-// groupTurns serializes writes to the groups of a compute cluster across all sessions of a pool, whatever their accounts.
+// clusterLocks serializes writes to the groups of a compute cluster across all sessions of a pool, whatever their accounts.
 // Members are replaced as a whole: a writer that read them before another's write would remove what the other one added. The
 // zero value is ready to use.
-type groupTurns struct {
+type clusterLocks struct {
 	mu    sync.Mutex
-	turns map[string]*groupTurn // present while there is a writer or a waiter
+	locks map[string]*clusterLock // present while there is a writer or a waiter
 }
 
-type groupTurn struct {
-	taken chan struct{}
+type clusterLock struct {
+	held  chan struct{}
 	users int
 }
 
-// take blocks until there is no other writer. The caller must call done.
-func (t *groupTurns) take(ctx context.Context, vcenter string, cluster inventory.Ref) (done func(), err error) {
+// lock blocks until there is no other writer. The caller must call done.
+func (t *clusterLocks) lock(ctx context.Context, vcenter string, cluster inventory.Ref) (done func(), err error) {
 	id := vcenter + "/" + cluster.Value
-	its := t.join(id)
+	its := t.acquire(id)
 	select {
-	case its.taken <- struct{}{}:
+	case its.held <- struct{}{}:
 		return func() {
-			<-its.taken
-			t.leave(id)
+			<-its.held
+			t.release(id)
 		}, nil
 	case <-ctx.Done():
-		t.leave(id)
+		t.release(id)
 		return nil, ctx.Err()
 	}
 }
 
-func (t *groupTurns) join(id string) *groupTurn {
+func (t *clusterLocks) acquire(id string) *clusterLock {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.turns == nil {
-		t.turns = map[string]*groupTurn{}
+	if t.locks == nil {
+		t.locks = map[string]*clusterLock{}
 	}
-	its := t.turns[id]
+	its := t.locks[id]
 	if its == nil {
-		its = &groupTurn{taken: make(chan struct{}, 1)}
-		t.turns[id] = its
+		its = &clusterLock{held: make(chan struct{}, 1)}
+		t.locks[id] = its
 	}
 	its.users++
 	return its
 }
 
-func (t *groupTurns) leave(id string) {
+func (t *clusterLocks) release(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	its := t.turns[id]
+	its := t.locks[id]
 	if its.users--; its.users == 0 {
-		delete(t.turns, id)
+		delete(t.locks, id)
 	}
 }

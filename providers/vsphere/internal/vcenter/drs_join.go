@@ -37,7 +37,7 @@ func (g *drsGroups) Join(cluster inventory.Ref, m inventory.Membership) (bool, e
 	return false, g.join(cluster, m)
 }
 
-// join returns the error of the last attempt, or queues the virtual machine.
+// acquire returns the error of the last attempt, or queues the virtual machine.
 func (g *drsGroups) join(cluster inventory.Ref, m inventory.Membership) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -59,7 +59,7 @@ func (g *drsGroups) join(cluster inventory.Ref, m inventory.Membership) error {
 func (g *drsGroups) write(ctx context.Context, cluster inventory.Ref) {
 	for {
 		transport.Pause(ctx, joinWindow)
-		done, err := g.turns.take(ctx, g.vcenter(), cluster)
+		done, err := g.locks.lock(ctx, g.vcenter(), cluster)
 		if err != nil {
 			return // the session is over; callers that still want to join use the next one
 		}
@@ -75,7 +75,7 @@ func (g *drsGroups) write(ctx context.Context, cluster inventory.Ref) {
 	}
 }
 
-// take empties a queue and returns its joins. It removes a queue that is already empty.
+// lock empties a queue and returns its joins. It removes a queue that is already empty.
 func (g *drsGroups) take(cluster inventory.Ref) []inventory.Membership {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -96,7 +96,7 @@ func (g *drsGroups) finish(cluster inventory.Ref, joins []inventory.Membership, 
 		}
 		g.failed[cluster][m] = err
 	}
-	g.forgetGone()
+	g.forgetDeleted()
 	g.mu.Unlock()
 	for _, m := range joins {
 		if vm, ok := g.index.VMOf(m.VM); ok {
@@ -105,8 +105,8 @@ func (g *drsGroups) finish(cluster inventory.Ref, joins []inventory.Membership, 
 	}
 }
 
-// forgetGone drops the results of joins of deleted virtual machines, which no caller will ask for.
-func (g *drsGroups) forgetGone() {
+// forgetDeleted drops the results of joins of deleted virtual machines, which no caller will ask for.
+func (g *drsGroups) forgetDeleted() {
 	for cluster, failed := range g.failed {
 		maps.DeleteFunc(failed, func(m inventory.Membership, _ error) bool {
 			_, there := g.index.VMOf(m.VM)

@@ -32,9 +32,9 @@ const (
 	keysAge      = time.Hour
 )
 
-// keyring caches the key providers, and the keys created for machines that do not exist yet: otherwise each attempt to clone
+// keyCache caches the key providers, and the keys created for machines that do not exist yet: otherwise each attempt to clone
 // would leave another key behind.
-type keyring struct {
+type keyCache struct {
 	api *transport.SOAPClient
 
 	mu        sync.Mutex
@@ -49,8 +49,8 @@ type madeKey struct {
 	at       time.Time
 }
 
-// newKeyring returns a keyring without calling vCenter.
-func newKeyring(api *transport.SOAPClient) *keyring { return &keyring{api: api} }
+// newKeyCache returns a keyring without calling vCenter.
+func newKeyCache(api *transport.SOAPClient) *keyCache { return &keyCache{api: api} }
 
 // wantedEncryption holds how to encrypt a machine.
 type wantedEncryption struct {
@@ -59,26 +59,26 @@ type wantedEncryption struct {
 	Policy  string // the name of an encryption storage policy
 }
 
-func (k *keyring) known() ([]types.KmipClusterInfo, bool) {
+func (k *keyCache) known() ([]types.KmipClusterInfo, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.providers, time.Since(k.readAt) < providersAge
 }
 
-func (k *keyring) learn(providers []types.KmipClusterInfo, at time.Time) {
+func (k *keyCache) learn(providers []types.KmipClusterInfo, at time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.providers, k.readAt = providers, at
 }
 
-func (k *keyring) keyFor(machine, provider string) (types.CryptoKeyId, bool) {
+func (k *keyCache) keyFor(machine, provider string) (types.CryptoKeyId, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	made, ok := k.made[machine]
 	return made.id, ok && made.provider == provider && time.Since(made.at) < keysAge
 }
 
-func (k *keyring) keep(machine, provider string, id types.CryptoKeyId) {
+func (k *keyCache) keep(machine, provider string, id types.CryptoKeyId) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for other, made := range k.made {
@@ -94,7 +94,7 @@ func (k *keyring) keep(machine, provider string, id types.CryptoKeyId) {
 
 // Crypto returns the specification that encrypts a machine with the key that wanted names, or nil if it names none. It makes no
 // call if wanted names neither key nor policy.
-func (k *keyring) Crypto(ctx context.Context, wanted wantedEncryption) (types.BaseCryptoSpec, error) {
+func (k *keyCache) Crypto(ctx context.Context, wanted wantedEncryption) (types.BaseCryptoSpec, error) {
 	field, value := FieldCryptoKey, wanted.Key
 	if value == "" {
 		field, value = FieldCryptoProfile, wanted.Policy
@@ -120,7 +120,7 @@ func (k *keyring) Crypto(ctx context.Context, wanted wantedEncryption) (types.Ba
 }
 
 // keyProviders returns the key providers of vCenter, at most providersAge old.
-func (k *keyring) keyProviders(ctx context.Context) ([]types.KmipClusterInfo, error) {
+func (k *keyCache) keyProviders(ctx context.Context) ([]types.KmipClusterInfo, error) {
 	manager := k.api.ServiceContent.CryptoManager
 	if manager == nil {
 		return nil, nil
@@ -144,7 +144,7 @@ func (k *keyring) keyProviders(ctx context.Context) ([]types.KmipClusterInfo, er
 }
 
 // cryptoKey returns a key of the provider named value, or else the key named value.
-func (k *keyring) cryptoKey(ctx context.Context, machine, value string, providers []types.KmipClusterInfo) (types.CryptoKeyId, error) {
+func (k *keyCache) cryptoKey(ctx context.Context, machine, value string, providers []types.KmipClusterInfo) (types.CryptoKeyId, error) {
 	at := slices.IndexFunc(providers, func(p types.KmipClusterInfo) bool { return p.ClusterId.Id == value })
 	if at < 0 {
 		return k.existingKey(ctx, value, providers)
@@ -158,7 +158,7 @@ func (k *keyring) cryptoKey(ctx context.Context, machine, value string, provider
 	return k.newKey(ctx, machine, providers[at].ClusterId)
 }
 
-func (k *keyring) newKey(ctx context.Context, machine string, provider types.KeyProviderId) (types.CryptoKeyId, error) {
+func (k *keyCache) newKey(ctx context.Context, machine string, provider types.KeyProviderId) (types.CryptoKeyId, error) {
 	var made types.CryptoKeyResult
 	err := k.api.Call(ctx, FieldCryptoKey+": creating a key with key provider "+provider.Id, func(ctx context.Context, rt soap.RoundTripper) error {
 		res, err := methods.GenerateKey(ctx, rt, &types.GenerateKey{This: *k.api.ServiceContent.CryptoManager, KeyProvider: &provider})
@@ -181,7 +181,7 @@ func (k *keyring) newKey(ctx context.Context, machine string, provider types.Key
 	return made.KeyId, nil
 }
 
-func (k *keyring) existingKey(ctx context.Context, value string, providers []types.KmipClusterInfo) (types.CryptoKeyId, error) {
+func (k *keyCache) existingKey(ctx context.Context, value string, providers []types.KmipClusterInfo) (types.CryptoKeyId, error) {
 	var keys []types.CryptoKeyId
 	err := k.api.Call(ctx, FieldCryptoKey+": reading keys", func(ctx context.Context, rt soap.RoundTripper) error {
 		res, err := methods.ListKeys(ctx, rt, &types.ListKeys{This: *k.api.ServiceContent.CryptoManager})

@@ -19,8 +19,8 @@ import (
 const (
 	minBackoff = time.Second
 	maxBackoff = time.Minute
-	// settled is how long a session must have lived for the next login to be tried without delay.
-	settled = 30 * time.Second
+	// stableAfter is how long a session must have lived for the next login to be tried without delay.
+	stableAfter = 30 * time.Second
 )
 
 // entry keeps one endpoint connected: it logs in, follows the inventory, and starts over when the session is lost.
@@ -31,10 +31,10 @@ type entry struct {
 	life context.Context //nolint:containedctx // the entry's own life, ended by stop
 	done chan struct{}   // closed when run has returned
 
-	lastUsed time.Time           // guarded by Pool.mu
-	tenants  map[string]struct{} // tenants that requested it, guarded by Pool.mu
-	asked    chan struct{}       // full if the session was requested since the last attempt failed
-	told     map[string]struct{} // errors for which SessionDown was emitted in this outage; used by run only
+	lastUsed  time.Time           // guarded by Pool.mu
+	tenants   map[string]struct{} // tenants that requested it, guarded by Pool.mu
+	requested chan struct{}       // full if the session was requested since the last attempt failed
+	reported  map[string]struct{} // errors for which SessionDown was emitted in this outage; used by run only
 
 	mu      sync.Mutex
 	session *Session // nil: see err
@@ -42,7 +42,7 @@ type entry struct {
 }
 
 func newEntry(ep Endpoint, opts *Options) *entry {
-	e := &entry{ep: ep, opts: opts, done: make(chan struct{}), asked: make(chan struct{}, 1), tenants: map[string]struct{}{}, err: fmt.Errorf("%w %s", vcerrors.ErrConnecting, ep.Server)}
+	e := &entry{ep: ep, opts: opts, done: make(chan struct{}), requested: make(chan struct{}, 1), tenants: map[string]struct{}{}, err: fmt.Errorf("%w %s", vcerrors.ErrConnecting, ep.Server)}
 	e.life, e.stop = context.WithCancelCause(context.Background())
 	return e
 }
@@ -53,10 +53,10 @@ func (e *entry) current() (*Session, error) {
 	return e.session, e.err
 }
 
-// ask records that the session was requested.
-func (e *entry) ask() {
+// request records that the session was requested.
+func (e *entry) request() {
 	select {
-	case e.asked <- struct{}{}:
+	case e.requested <- struct{}{}:
 	default:
 	}
 }
@@ -78,20 +78,20 @@ func (e *entry) emit(kind EventKind) {
 }
 
 func (e *entry) up() {
-	e.told = nil
+	e.reported = nil
 	e.emit(SessionUp)
 }
 
 // down emits SessionDown, which enqueues all objects that use the account, unless it was emitted for the same error in this
 // outage. The errors of successive attempts can differ.
 func (e *entry) down(err error) {
-	if _, told := e.told[err.Error()]; told {
+	if _, told := e.reported[err.Error()]; told {
 		return
 	}
-	if e.told == nil {
-		e.told = map[string]struct{}{}
+	if e.reported == nil {
+		e.reported = map[string]struct{}{}
 	}
-	e.told[err.Error()] = struct{}{}
+	e.reported[err.Error()] = struct{}{}
 	e.emit(SessionDown)
 }
 
@@ -106,7 +106,7 @@ func (e *entry) run() {
 			return
 		}
 		e.failed(err)
-		if time.Since(began) > settled {
+		if time.Since(began) > stableAfter {
 			delay = backoff{}
 		}
 		transport.Pause(e.life, delay.next(err))
@@ -120,7 +120,7 @@ func (e *entry) run() {
 // uses the old password any more; retrying it would make vCenter lock the account.
 func (e *entry) awaitUser() {
 	select {
-	case <-e.asked:
+	case <-e.requested:
 	case <-e.life.Done():
 	}
 }
@@ -140,7 +140,7 @@ func (e *entry) serve() error {
 		e.up()
 		began := time.Now()
 		err = s.stream.Follow(ctx)
-		if time.Since(began) > settled {
+		if time.Since(began) > stableAfter {
 			delay = backoff{}
 		}
 		err = e.resume(ctx, s, err, &delay)
@@ -173,7 +173,7 @@ func (e *entry) resume(ctx context.Context, s *Session, err error, delay *backof
 func (e *entry) failed(err error) {
 	err = vcerrors.Redact(fmt.Errorf("vCenter %s: %w", e.ep.Server, err), e.ep.Password)
 	select {
-	case <-e.asked: // requested before it failed
+	case <-e.requested: // requested before it failed
 	default:
 	}
 	e.set(nil, err)

@@ -42,7 +42,7 @@ func grouped(t *testing.T, s *vcenter.Session, n int) []vcenter.VM {
 	return vms
 }
 
-// join retries until the virtual machine is a member or the join has failed.
+// acquire retries until the virtual machine is a member or the join has failed.
 func join(t *testing.T, s *vcenter.Session, group string, vm vcenter.VM) error {
 	t.Helper()
 	var failed error
@@ -56,7 +56,7 @@ func join(t *testing.T, s *vcenter.Session, group string, vm vcenter.VM) error {
 	return failed
 }
 
-func TestManyJoinAGroupAtOnce(t *testing.T) {
+func TestConcurrentJoins(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
@@ -84,7 +84,7 @@ func TestManyJoinAGroupAtOnce(t *testing.T) {
 
 func groupOf(i int) string { return fmt.Sprintf("rack-%c-vms", 'a'+i%2) }
 
-func TestJoinKeepsWhoIsInTheGroup(t *testing.T) {
+func TestJoinKeepsMembers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
@@ -102,8 +102,8 @@ func TestJoinKeepsWhoIsInTheGroup(t *testing.T) {
 	}
 }
 
-// TestTwoAccountsJoinOneGroupAtOnce would lose the first join if both accounts read the group before either wrote it.
-func TestTwoAccountsJoinOneGroupAtOnce(t *testing.T) {
+// TestConcurrentJoinsOfTwoAccounts would lose the first join if both accounts read the group before either wrote it.
+func TestConcurrentJoinsOfTwoAccounts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
@@ -119,7 +119,7 @@ func TestTwoAccountsJoinOneGroupAtOnce(t *testing.T) {
 
 	var all sync.WaitGroup
 	all.Go(func() { _ = join(t, one, "rack-a-vms", vms[0]) })
-	g.Eventually(started).WithTimeout(patience).Should(Equal(1))
+	g.Eventually(started).WithTimeout(timeout).Should(Equal(1))
 	all.Go(func() { _ = join(t, two, "rack-a-vms", vms[1]) })
 	g.Consistently(started).WithTimeout(500*time.Millisecond).Should(Equal(1), "the second waits for the first")
 	r.server.ReleaseTasks("ReconfigureComputeResource_Task")
@@ -129,7 +129,7 @@ func TestTwoAccountsJoinOneGroupAtOnce(t *testing.T) {
 	}
 }
 
-func TestJoinWhileAnotherMemberGoes(t *testing.T) {
+func TestJoinWhileMemberIsDeleted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
@@ -152,7 +152,7 @@ func TestJoinWhileAnotherMemberGoes(t *testing.T) {
 	g.Expect(vm.Groups).To(Equal([]string{"rack-a-vms"}))
 }
 
-func TestFailedJoinIsToldOnceToEach(t *testing.T) {
+func TestFailedJoinIsReportedOncePerVM(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())

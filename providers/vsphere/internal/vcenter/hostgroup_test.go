@@ -48,7 +48,7 @@ func disturbances() map[string]func(*simulator.Server) error {
 	}
 }
 
-func TestHostIsChosenWhereVSphereDoesNotKeepMachinesInTheirHostGroup(t *testing.T) {
+func TestHostIsChosenWithoutEffectiveRule(t *testing.T) {
 	t.Parallel()
 	for name, disturb := range disturbances() {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestHostIsChosenWhereVSphereDoesNotKeepMachinesInTheirHostGroup(t *testing.
 	}
 }
 
-func TestHostThatCannotTakeTheMachineIsNotChosen(t *testing.T) {
+func TestUnfitHostIsNotChosen(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
@@ -115,7 +115,7 @@ func TestHostThatCannotTakeTheMachineIsNotChosen(t *testing.T) {
 }
 
 // A rule that is not mandatory must be requested, and is reported.
-func TestZoneWithARuleThatIsNotMandatory(t *testing.T) {
+func TestZoneWithShouldRule(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
@@ -142,7 +142,7 @@ func TestZoneWithARuleThatIsNotMandatory(t *testing.T) {
 	g.Expect(report.Problems[0].Message).To(And(ContainSubstring(`rule "rack-b"`), ContainSubstring("topology.hosts.rule")))
 }
 
-func TestMachineOnAForeignHostIsStrandedOnlyWhereDRSDoesNotMoveIt(t *testing.T) {
+func TestStrandedOutsideOnlyWithoutDRS(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())

@@ -23,7 +23,7 @@ func refs(vms []vcenter.VM) []string {
 	return all
 }
 
-func TestCandidatesAreAllThatShareAUUIDOrTheReference(t *testing.T) {
+func TestCandidatesShareUUIDOrReference(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
@@ -51,7 +51,7 @@ func TestCandidatesAreAllThatShareAUUIDOrTheReference(t *testing.T) {
 	}
 }
 
-func TestMachineWhoseFilesCannotBeReadIsStillKnown(t *testing.T) {
+func TestInaccessibleVMStaysInInventory(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
@@ -75,7 +75,7 @@ func TestMachineWhoseFilesCannotBeReadIsStillKnown(t *testing.T) {
 	g.Expect(there).To(BeFalse())
 }
 
-func TestMachineOutOfSightExists(t *testing.T) {
+func TestInvisibleVMExists(t *testing.T) {
 	t.Parallel()
 	vcenter.SkipWithStock(t, "tells of no object that leaves its folder and still exists")
 	g := NewWithT(t)

@@ -19,11 +19,11 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// patience is long enough for a busy machine; only failing tests wait that long.
-const patience = time.Minute
+// timeout is long enough for a busy machine; only failing tests wait that long.
+const timeout = time.Minute
 
-// TestAttemptThatFailsLikeTheOneBeforeWakesNobody simulates an outage of hours.
-func TestAttemptThatFailsLikeTheOneBeforeWakesNobody(t *testing.T) {
+// TestRepeatedFailureEmitsNoEvent simulates an outage of hours.
+func TestRepeatedFailureEmitsNoEvent(t *testing.T) {
 	g := NewWithT(t)
 	var events []Event
 	ep := Endpoint{Server: "vc", Username: "me"}
@@ -42,8 +42,8 @@ func TestAttemptThatFailsLikeTheOneBeforeWakesNobody(t *testing.T) {
 	g.Expect(events).To(Equal([]Event{down, down, up, down}))
 }
 
-// TestChangesOfAShortTimeAreOne simulates the failure of two hosts, which must emit a single InventoryChanged event.
-func TestChangesOfAShortTimeAreOne(t *testing.T) {
+// TestChangesAreDebounced simulates the failure of two hosts, which must emit a single InventoryChanged event.
+func TestChangesAreDebounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		var events atomic.Int32
@@ -108,7 +108,7 @@ func TestExpiredRESTSessionLogsInAgain(t *testing.T) {
 	g.Expect(server.Calls()).To(HaveKeyWithValue("REST POST /rest/com/vmware/cis/session", 2))
 }
 
-func TestAZoneWhoseTagWasDeletedAndMadeAnewIsWellAgain(t *testing.T) {
+func TestZoneRecoversAfterTagIsRecreated(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	server := StartVCenter(t, simulator.ThreeZones())
@@ -131,7 +131,7 @@ func TestAZoneWhoseTagWasDeletedAndMadeAnewIsWellAgain(t *testing.T) {
 	g.Expect(problems()).To(HaveLen(1))
 }
 
-func TestHalfFinishedMachineIsUnfinished(t *testing.T) {
+func TestVMWithoutUUIDsIsUnfinished(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := dialled(t, StartVCenter(t, simulator.ThreeZones()), nil)
@@ -143,7 +143,7 @@ func TestHalfFinishedMachineIsUnfinished(t *testing.T) {
 	g.Expect(s.Unfinished("other")).To(BeEmpty())
 }
 
-func TestLostCloneThatTheStreamDoesNotShowYetCounts(t *testing.T) {
+func TestLostCloneNotYetInStream(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := dialled(t, StartVCenter(t, simulator.ThreeZones()), nil) // its stream is not read
@@ -160,12 +160,12 @@ func TestLostCloneThatTheStreamDoesNotShowYetCounts(t *testing.T) {
 	g.Eventually(func() (inventory.TaskState, error) {
 		now, err := s.LookupTask(t.Context(), task)
 		return now.State, err
-	}).WithTimeout(patience).Should(Equal(inventory.TaskSuccess))
+	}).WithTimeout(timeout).Should(Equal(inventory.TaskSuccess))
 	g.Expect(s.index.Candidates(lost.InstanceUUID, "", inventory.Ref{})).To(BeEmpty(), "the stream has not been read")
 	g.Expect(s.Cloning(t.Context(), lost)).To(BeTrue())
 }
 
-func TestAServerThatIsAnIPv6AddressIsDialledWithOrWithoutBrackets(t *testing.T) {
+func TestIPv6ServerBrackets(t *testing.T) {
 	t.Parallel()
 	for server, address := range map[string]string{
 		"2001:db8::1":                   "[2001:db8::1]",

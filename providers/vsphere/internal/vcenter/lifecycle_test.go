@@ -140,7 +140,7 @@ func total(calls map[string]int) (n int) {
 }
 
 // The benchmark shows the number of calls of each kind per machine.
-func TestFromCloneToReadyEachThingIsDoneOnce(t *testing.T) {
+func TestLifecycleCallsEachMethodOnce(t *testing.T) {
 	t.Parallel()
 	for _, vms := range []int{1, 40} {
 		t.Run(fmt.Sprintf("%d virtual machines", vms), func(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// TestTemplateOnVSANIsClonedInFullElsewhereUnlessASnapshotIsNamed checks that no linked clone is requested that vCenter would
+// TestVSANTemplateIsFullyClonedElsewhere checks that no linked clone is requested that vCenter would
 // reject.
-func TestTemplateOnVSANIsClonedInFullElsewhereUnlessASnapshotIsNamed(t *testing.T) {
+func TestVSANTemplateIsFullyClonedElsewhere(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := dialled(t, StartVCenter(t, simulator.ThreeZones()), nil)

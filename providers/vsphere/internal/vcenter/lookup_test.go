@@ -13,8 +13,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// maze returns a layout with two of everything whose name can be ambiguous.
-func maze() simulator.Layout {
+// ambiguousLayout returns a layout with two of everything whose name can be ambiguous.
+func ambiguousLayout() simulator.Layout {
 	layout := simulator.ThreeZones()
 	dc := &layout.Datacenters[0]
 	dc.Folders = append(dc.Folders, "a/team", "b/team", "nested/workload")
@@ -35,7 +35,7 @@ func maze() simulator.Layout {
 
 func TestResolve(t *testing.T) {
 	t.Parallel()
-	s := newRig(t, maze()).session()
+	s := newRig(t, ambiguousLayout()).session()
 	for name, p := range map[string]vcenter.Placement{
 		"everything by name": placement(),
 		"everything by path": {
@@ -71,10 +71,10 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestFolderNamedWithoutPathIsTheOneAtTheTop(t *testing.T) {
+func TestFolderWithoutPathIsTopmost(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	s := newRig(t, maze()).session()
+	s := newRig(t, ambiguousLayout()).session()
 	folder := func(value string) string {
 		p := placement()
 		p.Folder = value
@@ -89,7 +89,7 @@ func TestFolderNamedWithoutPathIsTheOneAtTheTop(t *testing.T) {
 
 func TestResolveFailures(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, maze())
+	r := newRig(t, ambiguousLayout())
 	s := r.session()
 	for name, test := range map[string]struct {
 		change func(*vcenter.Placement)
@@ -128,10 +128,10 @@ func TestResolveFailures(t *testing.T) {
 	}
 }
 
-func TestResolveReportsAllThatIsWrong(t *testing.T) {
+func TestResolveJoinsErrors(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	s := newRig(t, maze()).session()
+	s := newRig(t, ambiguousLayout()).session()
 	_, err := s.Resolve(vcenter.Placement{
 		Datacenter: "dc-1", ComputeCluster: "c", ResourcePool: "p", Folder: "f", Datastore: "d", Networks: []string{"n1", "VM Network", "n2"},
 	})
@@ -146,7 +146,7 @@ func TestResolveReportsAllThatIsWrong(t *testing.T) {
 	g.Expect(fields).To(Equal([]string{"computeCluster c", "resourcePool p", "folder f", "datastore d", "network n1", "network n2"}))
 }
 
-func TestDatastoreThatIsLost(t *testing.T) {
+func TestInaccessibleDatastore(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
@@ -168,7 +168,7 @@ func TestDatastoreThatIsLost(t *testing.T) {
 func TestTemplate(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	s := newRig(t, maze()).session()
+	s := newRig(t, ambiguousLayout()).session()
 	byName, err := s.Template("dc-1", simulator.TemplateName)
 	g.Expect(err).NotTo(HaveOccurred())
 	fromElsewhere, err := s.Template("dc-2", byName.Path)
@@ -203,10 +203,10 @@ func TestTemplate(t *testing.T) {
 }
 
 // A plain virtual machine can serve as a template, and is created and deleted without any other change of the inventory.
-func TestWhoMissesAVirtualMachineIsToldOfIt(t *testing.T) {
+func TestMissingVMEmitsInventoryChange(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := newRig(t, maze())
+	r := newRig(t, ambiguousLayout())
 	s := r.session()
 	told := func(doing string, act func()) {
 		before := r.seen(vcenter.InventoryChanged)
@@ -234,11 +234,11 @@ func TestWhoMissesAVirtualMachineIsToldOfIt(t *testing.T) {
 	told("a name that is free", func() { g.Expect(r.server.DestroyVM(made.Name)).To(Succeed()) })
 }
 
-func TestPortGroupOfASwitchThatTheAccountCannotReadIsRefused(t *testing.T) {
+func TestUnreadableSwitchIsRejected(t *testing.T) {
 	t.Parallel()
 	vcenter.SkipWithStock(t, "reports no part of a property that changes as a whole")
 	g := NewWithT(t)
-	r := newRig(t, gallery())
+	r := newRig(t, templateLayout())
 	s := r.session()
 	p := placement()
 	p.Networks = []string{"portgroup"}
@@ -254,10 +254,10 @@ func TestPortGroupOfASwitchThatTheAccountCannotReadIsRefused(t *testing.T) {
 	g.Expect(err).To(And(MatchError(vcenter.ErrInvalid), MatchError(ContainSubstring("System.Read"))))
 }
 
-func TestManagedObjectReferencesNameWhatTheyRefer(t *testing.T) {
+func TestManagedObjectReferences(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	s := newRig(t, maze()).session()
+	s := newRig(t, ambiguousLayout()).session()
 	p := placement()
 	byName, err := s.Resolve(p)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -14,9 +14,9 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// TestLostCloneIsFoundInTheHistoryOfTasks simulates a call whose response was lost: the session that looks for the clone was
+// TestLostCloneIsFoundInTaskHistory simulates a call whose response was lost: the session that looks for the clone was
 // opened before the clone and has no record of its task.
-func TestLostCloneIsFoundInTheHistoryOfTasks(t *testing.T) {
+func TestLostCloneIsFoundInTaskHistory(t *testing.T) {
 	t.Parallel()
 	const template = "/dc-1/vm/templates/" + simulator.TemplateName
 	for name, change := range map[string]func(*simulator.Server) error{
@@ -28,7 +28,7 @@ func TestLostCloneIsFoundInTheHistoryOfTasks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			r := newRig(t, gallery())
+			r := newRig(t, templateLayout())
 			before := r.session()
 			r = &rig{recorder: &recorder{}, t: t, server: r.server}
 			r.pool = newPool(t, r.recorder, time.Hour)
@@ -76,10 +76,10 @@ func replaceTemplate(s *simulator.Server) error {
 	return errors.Join(s.Rename(folder+simulator.TemplateName, "old"), s.Rename("/dc-1/vm/bare", simulator.TemplateName))
 }
 
-func TestClonesOfOthersAreNotTakenForALostOne(t *testing.T) {
+func TestForeignClonesAreNotLostClones(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := newRig(t, gallery())
+	r := newRig(t, templateLayout())
 	s := r.session()
 	clone := vcenter.LostClone{TemplateRef: cloneSpec(t, s, 0).Template.Ref, InstanceUUID: "not made by anybody", Before: time.Now()}
 	cloning := func() bool {

@@ -56,10 +56,10 @@ func (r *rig) free(gib map[string]int64) {
 	}
 }
 
-func TestDatastoreOfAPolicyIsTheOneWithTheMostFreeSpace(t *testing.T) {
+func TestPolicyDatastoreHasMostFreeSpace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := newRig(t, warehouse())
+	r := newRig(t, storageLayout())
 	s := r.session()
 	r.free(map[string]int64{"datastore-a": 1000, "datastore-b": 1000, "fast-1": 100, "fast-2": 125})
 	at := map[string]int{}
@@ -80,10 +80,10 @@ func TestDatastoreOfAPolicyIsTheOneWithTheMostFreeSpace(t *testing.T) {
 	g.Expect(again).To(Equal(refs), "the same machine gets the same answer")
 }
 
-func TestDatastoreThatIsGoneIsNotChosen(t *testing.T) {
+func TestDeletedDatastoreIsNotChosen(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := newRig(t, warehouse())
+	r := newRig(t, storageLayout())
 	s := r.session()
 	r.free(map[string]int64{"fast-1": 100, "fast-2": 1000})
 	_, first, err := s.DatastoreOf(t.Context(), anywhere(), kept("fast", 1))
@@ -105,11 +105,11 @@ func TestDatastoreThatIsGoneIsNotChosen(t *testing.T) {
 	})
 }
 
-func TestPoliciesCostFewCallsAndNoneWhereNobodyNamesOne(t *testing.T) {
+func TestPolicyCalls(t *testing.T) {
 	t.Parallel()
 	vcenter.SkipWithStock(t, "is so slow that tasks are asked for, and reads cannot be counted")
 	g := NewWithT(t)
-	r := newRig(t, warehouse())
+	r := newRig(t, storageLayout())
 	s := r.session()
 	asked := func() map[string]int {
 		calls := map[string]int{}
@@ -148,9 +148,9 @@ func TestPoliciesCostFewCallsAndNoneWhereNobodyNamesOne(t *testing.T) {
 	g.Expect(asked()).To(Equal(bounds), "one more for another policy, of which one datastore is named")
 }
 
-func TestDatastoreThatIsNotOfThePolicy(t *testing.T) {
+func TestIncompatibleDatastore(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, warehouse())
+	r := newRig(t, storageLayout())
 	s := r.session()
 	for name, test := range map[string]struct {
 		datastore, policy string
@@ -159,9 +159,9 @@ func TestDatastoreThatIsNotOfThePolicy(t *testing.T) {
 	}{
 		"named and of the policy":  {"fast-1", "fast", nil, nil},
 		"named and of another":     {"datastore-a", "fast", vcenter.ErrInvalid, []string{`storagePolicyName "fast"`, "/dc-1/datastore/datastore-a is not compatible: Datastore does not satisfy the rules of fast.", "remove datastore"}},
-		"none at the place":        {"", "slow", vcenter.ErrInvalid, []string{`storagePolicyName "slow"`, "no compatible datastore", "/dc-1/datastore/fast-1 is not compatible", "name another policy"}},
+		"none at the place":        {"", "slow", vcenter.ErrInvalid, []string{`storagePolicyName "slow"`, "no compatible datastore", "/dc-1/datastore/fast-1 is not compatible", "use another policy"}},
 		"no such datastore":        {"nowhere", "fast", vcenter.ErrNotFound, []string{`datastore "nowhere"`}},
-		"no such policy":           {"", "gold", vcenter.ErrNotFound, []string{`storagePolicyName "gold": not found: name one of fast, secret, slow`}},
+		"no such policy":           {"", "gold", vcenter.ErrNotFound, []string{`storagePolicyName "gold": not found: use one of fast, secret, slow`}},
 		"no such policy, by place": {"fast-1", "gold", vcenter.ErrNotFound, []string{`storagePolicyName "gold": not found`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,10 +182,10 @@ func TestDatastoreThatIsNotOfThePolicy(t *testing.T) {
 	}
 }
 
-func TestPolicyThatWasMadeAgainIsLookedUpAgain(t *testing.T) {
+func TestRecreatedPolicyIsLookedUpAgain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := newRig(t, warehouse())
+	r := newRig(t, storageLayout())
 	s := r.session()
 	before, _, err := s.DatastoreOf(t.Context(), anywhere(), kept("fast", 1))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -205,7 +205,7 @@ func TestPolicyThatWasMadeAgainIsLookedUpAgain(t *testing.T) {
 	})
 }
 
-func TestPolicyServiceThatDoesNotWork(t *testing.T) {
+func TestPolicyServiceFailures(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		breaks func(*simulator.Server)
@@ -214,7 +214,7 @@ func TestPolicyServiceThatDoesNotWork(t *testing.T) {
 	}{
 		"the account may not see policies": {func(s *simulator.Server) { s.SetPolicyAccess(false) }, vcenter.ErrForbidden, "privilege StorageProfile.View on the vCenter itself is required"},
 		"there are none": {func(s *simulator.Server) {
-			for _, policy := range warehouse().Policies {
+			for _, policy := range storageLayout().Policies {
 				s.RemovePolicy(policy.Name)
 			}
 		}, vcenter.ErrNotFound, "vCenter shows no policies to this account"},
@@ -225,7 +225,7 @@ func TestPolicyServiceThatDoesNotWork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			r := newRig(t, warehouse())
+			r := newRig(t, storageLayout())
 			s := r.session()
 			test.breaks(r.server)
 			_, _, err := s.DatastoreOf(t.Context(), anywhere(), kept("fast", 1))
@@ -237,10 +237,10 @@ func TestPolicyServiceThatDoesNotWork(t *testing.T) {
 	}
 }
 
-func TestPolicyServiceThatHangsHoldsUpNobodyWithoutAPolicy(t *testing.T) {
+func TestHangingPolicyServiceBlocksPolicyUsersOnly(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := newRig(t, warehouse())
+	r := newRig(t, storageLayout())
 	s := r.session()
 	r.server.HoldCalls("PbmCheckRequirements", true)
 	answer := make(chan error, 1)
@@ -257,13 +257,13 @@ func TestPolicyServiceThatHangsHoldsUpNobodyWithoutAPolicy(t *testing.T) {
 	clone(t, s, cloneSpec(t, s, 1))
 	g.Expect(answer).To(BeEmpty())
 	r.server.HoldCalls("PbmCheckRequirements", false)
-	g.Eventually(answer).WithTimeout(patience).Should(Receive())
+	g.Eventually(answer).WithTimeout(timeout).Should(Receive())
 }
 
 func TestPoliciesFollowTheSession(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := newRig(t, warehouse())
+	r := newRig(t, storageLayout())
 	before := r.session()
 	_, _, err := before.DatastoreOf(t.Context(), anywhere(), kept("fast", 1))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -284,7 +284,7 @@ func TestPoliciesFollowTheSession(t *testing.T) {
 func TestPoliciesOfPlainVCSim(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := newRig(t, warehouse(), simulator.WithStockPolicies())
+	r := newRig(t, storageLayout(), simulator.WithStockPolicies())
 	s := r.session()
 	r.free(map[string]int64{"datastore-a": 100, "datastore-b": 1000, "shared": 1, "fast-1": 10, "fast-2": 1})
 	policy, ref, err := s.DatastoreOf(t.Context(), anywhere(), kept("vSAN Default Storage Policy", 1))

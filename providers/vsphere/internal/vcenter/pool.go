@@ -84,7 +84,7 @@ type Options struct {
 	KeepNotes func(notes string) string
 	Log       *slog.Logger
 
-	turns    *groupTurns       // shared by all sessions
+	locks    *clusterLocks     // shared by all sessions
 	lines    *transport.Lines  // shared by all sessions
 	vcenters *inventory.Shared // shared by all sessions
 
@@ -154,7 +154,7 @@ func NewPool(opts Options) *Pool {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	opts.turns, opts.lines, opts.vcenters = &groupTurns{}, &transport.Lines{}, &inventory.Shared{Keep: opts.KeepNotes}
+	opts.locks, opts.lines, opts.vcenters = &clusterLocks{}, &transport.Lines{}, &inventory.Shared{Keep: opts.KeepNotes}
 	return &Pool{opts: opts, entries: map[string]*entry{}}
 }
 
@@ -175,7 +175,7 @@ func (p *Pool) Session(ep Endpoint) (*Session, error) {
 	}
 	e, ok := p.entries[id]
 	if !ok {
-		if err := p.room(ep); err != nil {
+		if err := p.checkLimit(ep); err != nil {
 			return nil, err
 		}
 		e = newEntry(ep, &p.opts)
@@ -183,7 +183,7 @@ func (p *Pool) Session(ep Endpoint) (*Session, error) {
 		go e.run()
 		go p.expire(id, e)
 	} else {
-		e.ask() // the first request triggers an attempt anyway
+		e.request() // the first request triggers an attempt anyway
 	}
 	e.lastUsed = time.Now()
 	e.tenants[ep.Tenant] = struct{}{}
@@ -194,8 +194,8 @@ func (p *Pool) Session(ep Endpoint) (*Session, error) {
 // inventory in memory.
 const MaxSessions = 64
 
-// room returns an error if the tenant has reached MaxSessions. The caller must hold the lock.
-func (p *Pool) room(ep Endpoint) error {
+// checkLimit returns an error if the tenant has reached MaxSessions. The caller must hold the lock.
+func (p *Pool) checkLimit(ep Endpoint) error {
 	if ep.Tenant == "" {
 		return nil
 	}
@@ -212,12 +212,12 @@ func (p *Pool) room(ep Endpoint) error {
 		"use the same account in several clusters, or wait until a session has been unused for %s", vcerrors.ErrTooMany, ep.Tenant, has, ep.Server, p.opts.Idle)
 }
 
-// forgotten is after how long an account that vCenter rejects is dropped unless its session is requested.
-const forgotten = 10 * time.Minute
+// rejectedIdle is after how long an account that vCenter rejects is dropped unless its session is requested.
+const rejectedIdle = 10 * time.Minute
 
 // expire ends an entry that was not requested for Options.Idle, or for a shorter time if vCenter rejects its account.
 func (p *Pool) expire(id string, e *entry) {
-	timer := time.NewTimer(min(p.opts.Idle, forgotten))
+	timer := time.NewTimer(min(p.opts.Idle, rejectedIdle))
 	defer timer.Stop()
 	for {
 		select {
@@ -231,7 +231,7 @@ func (p *Pool) expire(id string, e *entry) {
 			p.leave(e.ep.Server)
 			return
 		}
-		timer.Reset(min(left, forgotten))
+		timer.Reset(min(left, rejectedIdle))
 	}
 }
 
@@ -241,7 +241,7 @@ func (p *Pool) drop(id string, e *entry) time.Duration {
 	defer p.mu.Unlock()
 	idle := p.opts.Idle
 	if e.refused() {
-		idle = min(idle, forgotten)
+		idle = min(idle, rejectedIdle)
 	}
 	left := idle - time.Since(e.lastUsed)
 	if left <= 0 {
@@ -251,7 +251,7 @@ func (p *Pool) drop(id string, e *entry) time.Duration {
 	return left
 }
 
-// leave drops the state of a server that has no entries left.
+// release drops the state of a server that has no entries left.
 func (p *Pool) leave(server string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

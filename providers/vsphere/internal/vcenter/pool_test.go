@@ -92,7 +92,7 @@ func newPool(t *testing.T, r *recorder, idle time.Duration) *vcenter.Pool {
 	t.Helper()
 	pool := vcenter.NewPool(vcenter.Options{OnEvent: r.event, OnCall: r.call, Idle: idle})
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		if err := pool.Close(ctx); err != nil {
 			t.Error(err)
@@ -122,12 +122,12 @@ func (r *rig) sessionOf(ep vcenter.Endpoint) *vcenter.Session {
 	return s
 }
 
-// patience is long enough for a busy machine; only failing tests wait that long.
-const patience = time.Minute
+// timeout is long enough for a busy machine; only failing tests wait that long.
+const timeout = time.Minute
 
 func eventually(t *testing.T, f func() error) {
 	t.Helper()
-	NewWithT(t).Eventually(f).WithTimeout(patience).WithPolling(10 * time.Millisecond).Should(Succeed())
+	NewWithT(t).Eventually(f).WithTimeout(timeout).WithPolling(10 * time.Millisecond).Should(Succeed())
 }
 
 // errorOf waits until the session's error matches.
@@ -144,21 +144,21 @@ func (r *rig) errorOf(ep vcenter.Endpoint, want error) error {
 	return last
 }
 
-func TestSessionComesUpWithoutWaiting(t *testing.T) {
+func TestSessionIsNonBlocking(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
-	r.server.SetDelay(patience)
+	r.server.SetDelay(timeout)
 
 	began := time.Now()
 	_, err := r.pool.Session(endpoint(r.server))
 	g.Expect(err).To(MatchError(vcenter.ErrConnecting))
-	g.Expect(time.Since(began)).To(BeNumerically("<", patience/2))
+	g.Expect(time.Since(began)).To(BeNumerically("<", timeout/2))
 
 	r.server.SetDelay(0)
 	s := r.session()
 	g.Expect(s.Version()).NotTo(BeEmpty())
-	g.Eventually(func() int { return r.seen(vcenter.SessionUp) }).WithTimeout(patience).Should(Equal(1))
+	g.Eventually(func() int { return r.seen(vcenter.SessionUp) }).WithTimeout(timeout).Should(Equal(1))
 	again, err := r.pool.Session(endpoint(r.server))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again).To(BeIdenticalTo(s), "one session per account")
@@ -166,7 +166,7 @@ func TestSessionComesUpWithoutWaiting(t *testing.T) {
 	g.Expect(slices.Sorted(maps.Keys(r.server.Calls()))).NotTo(ContainElement(HavePrefix("REST")), "REST is for tags only")
 }
 
-func TestCertificateWithoutThumbprintNeedsAnAuthority(t *testing.T) {
+func TestCertificateAuthority(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	server := simulator.Start(t, simulator.ThreeZones())
@@ -196,7 +196,7 @@ func TestCertificateWithoutThumbprintNeedsAnAuthority(t *testing.T) {
 	}
 }
 
-func TestAThumbprintThatIsOutOfDateDoesNotMatterWhereAnAuthorityVouches(t *testing.T) {
+func TestOutdatedThumbprintWithTrustedAuthority(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	server := simulator.Start(t, simulator.ThreeZones())
@@ -209,7 +209,7 @@ func TestAThumbprintThatIsOutOfDateDoesNotMatterWhereAnAuthorityVouches(t *testi
 	g.Expect(r.pool.Close(t.Context())).To(Succeed())
 }
 
-func TestAServerMayBeAURL(t *testing.T) {
+func TestServerURL(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, simulator.ThreeZones())
 	for _, url := range []string{"https://" + r.server.Host(), "https://" + r.server.Host() + "/sdk"} {
@@ -219,8 +219,8 @@ func TestAServerMayBeAURL(t *testing.T) {
 	}
 }
 
-// TestOtherSpellingsOfAThumbprintAreTheSameSession matters because each session reads and keeps the whole inventory.
-func TestOtherSpellingsOfAThumbprintAreTheSameSession(t *testing.T) {
+// TestThumbprintSpellingsShareSession matters because each session reads and keeps the whole inventory.
+func TestThumbprintSpellingsShareSession(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
@@ -237,7 +237,7 @@ func TestOtherSpellingsOfAThumbprintAreTheSameSession(t *testing.T) {
 	g.Expect(r.called("Login")).To(Equal(1))
 }
 
-func TestEventsOfASessionNameItsAccount(t *testing.T) {
+func TestSessionEventsHaveAccount(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())

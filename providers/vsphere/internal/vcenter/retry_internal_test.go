@@ -27,7 +27,7 @@ func refusing(attempts *atomic.Int32, gone *[]string) *Pool {
 	})
 }
 
-func TestOldPasswordThatNobodyAsksForIsNotTriedAgainAndForgotten(t *testing.T) {
+func TestRejectedAccountIsDroppedWhenUnused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		var attempts atomic.Int32
@@ -66,7 +66,7 @@ func TestOldPasswordThatNobodyAsksForIsNotTriedAgainAndForgotten(t *testing.T) {
 	})
 }
 
-func TestRefusedAccountThatIsAskedForIsTriedAgainOnceAMinuteAtMost(t *testing.T) {
+func TestRejectedAccountRetryInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		var attempts atomic.Int32

@@ -44,7 +44,7 @@ type Session struct {
 	rest      *transport.RESTClient
 	tags      *tagging
 	policies  *storagePolicies
-	keys      *keyring
+	keys      *keyCache
 
 	slots    transport.Slots
 	loggedIn bool
@@ -65,16 +65,16 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 	}
 	s := &Session{
 		server: ep.Server, opts: opts, lose: lose, life: ctx,
-		index: inventory.NewIndex(opts.vcenters.Records(ep.Server)), templates: newTemplates(), slots: make(transport.Slots, transport.Most),
+		index: inventory.NewIndex(opts.vcenters.Records(ep.Server)), templates: newTemplates(), slots: make(transport.Slots, transport.MaxCalls),
 	}
-	doubts := stream.NewDoubts(lose)
-	s.api = transport.NewSOAPClient(client, s.slots, opts.lines.To(ep.Server), doubts.Judge)
+	doubts := stream.NewStalenessCheck(lose)
+	s.api = transport.NewSOAPClient(client, s.slots, opts.lines.To(ep.Server), doubts.Observe)
 	s.stream = stream.New(stream.Options{
-		API: s.api, Index: s.index, Doubts: doubts, Log: opts.Log.With("server", ep.Server), Report: s.report, Background: s.background,
+		API: s.api, Index: s.index, Staleness: doubts, Log: opts.Log.With("server", ep.Server), Report: s.report, Background: s.background,
 	})
 	s.notify = newDebouncer(func() { s.emit(Event{Kind: InventoryChanged}) })
 	s.groups = newDRSGroups(drsOptions{
-		API: s.api, Index: s.index, Stream: s.stream, Turns: opts.turns, Server: ep.Server, Joined: s.joined, Background: s.background,
+		API: s.api, Index: s.index, Stream: s.stream, Locks: opts.locks, Server: ep.Server, Joined: s.joined, Background: s.background,
 	})
 	user := url.UserPassword(ep.Username, ep.Password)
 	s.rest = s.newRESTClient(user)
@@ -84,7 +84,7 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 	})
 	s.modules = newClusterModules(s.rest)
 	s.policies = s.newPolicyService()
-	s.keys = newKeyring(s.api)
+	s.keys = newKeyCache(s.api)
 
 	if err := s.connect(ctx, user); err != nil {
 		err = vcerrors.OfSession(err)

@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-func TestWrongPasswordIsRefusedAndNotShown(t *testing.T) {
+func TestWrongPasswordIsNotShown(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
@@ -31,7 +31,7 @@ func TestWrongPasswordIsRefusedAndNotShown(t *testing.T) {
 	err := r.errorOf(ep, vcenter.ErrUnauthorized)
 	g.Expect(err.Error()).To(ContainSubstring(r.server.Host()))
 	g.Expect(err.Error()).NotTo(ContainSubstring(ep.Password))
-	g.Eventually(func() int { return r.seen(vcenter.SessionDown) }).WithTimeout(patience).Should(Equal(1))
+	g.Eventually(func() int { return r.seen(vcenter.SessionDown) }).WithTimeout(timeout).Should(Equal(1))
 	g.Consistently(func() int { return r.called("Login") }).WithTimeout(2*time.Second).Should(Equal(1),
 		"an account must not be locked by trying a wrong password again and again")
 
@@ -69,7 +69,7 @@ func TestThumbprint(t *testing.T) {
 	}
 }
 
-func TestUnreachableUntilItAnswers(t *testing.T) {
+func TestUnreachableUntilAvailable(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
@@ -79,10 +79,10 @@ func TestUnreachableUntilItAnswers(t *testing.T) {
 
 	r.server.SetDown(false)
 	r.session()
-	g.Eventually(func() int { return r.seen(vcenter.SessionUp) }).WithTimeout(patience).Should(Equal(1))
+	g.Eventually(func() int { return r.seen(vcenter.SessionUp) }).WithTimeout(timeout).Should(Equal(1))
 }
 
-func TestStreamGoesOnAfterAnOutageWithoutReadingTheInventoryAgain(t *testing.T) {
+func TestStreamResumesWithoutRereadAfterOutage(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
@@ -93,7 +93,7 @@ func TestStreamGoesOnAfterAnOutageWithoutReadingTheInventoryAgain(t *testing.T) 
 
 	r.server.SetDown(true)
 	g.Expect(r.errorOf(endpoint(r.server), vcenter.ErrUnreachable)).To(MatchError(ContainSubstring(r.server.Host())))
-	g.Eventually(func() int { return r.seen(vcenter.SessionDown) }).WithTimeout(patience).Should(BeNumerically(">=", 1))
+	g.Eventually(func() int { return r.seen(vcenter.SessionDown) }).WithTimeout(timeout).Should(BeNumerically(">=", 1))
 	g.Expect(r.server.DestroyVM("vm-1")).To(Succeed())
 	_, err := before.PowerOn(t.Context(), "VirtualMachine:vm-1")
 	g.Expect(err).To(MatchError(vcenter.ErrUnreachable))
@@ -104,15 +104,15 @@ func TestStreamGoesOnAfterAnOutageWithoutReadingTheInventoryAgain(t *testing.T) 
 	g.Expect(still).To(BeFalse(), "what was deleted meanwhile is gone")
 	_, still = byInstanceUUID(after, uuid(2))
 	g.Expect(still).To(BeTrue())
-	g.Eventually(func() int { return r.seen(vcenter.SessionUp) }).WithTimeout(patience).Should(BeNumerically(">", ups))
+	g.Eventually(func() int { return r.seen(vcenter.SessionUp) }).WithTimeout(timeout).Should(BeNumerically(">", ups))
 	g.Expect(r.called("Login")).To(Equal(1))
 	g.Expect(r.called("CreateFilter")).To(Equal(filters))
 	g.Expect(r.server.Sessions()).To(Equal(1))
 	clone(t, after, cloneSpec(t, after, 3))
 }
 
-// TestLostAnswersOfTheStreamAreAskedForAgain covers connection resets and an overloaded proxy in front of vCenter.
-func TestLostAnswersOfTheStreamAreAskedForAgain(t *testing.T) {
+// TestLostStreamResponsesAreRetried covers connection resets and an overloaded proxy in front of vCenter.
+func TestLostStreamResponsesAreRetried(t *testing.T) {
 	vcenter.SkipWithStock(t, "does not keep what it has sent")
 	for name, disturb := range map[string]func(*simulator.Server, int){
 		"reset":      func(s *simulator.Server, n int) { s.LoseAnswers("WaitForUpdatesEx", n) },
@@ -140,7 +140,7 @@ func TestLostAnswersOfTheStreamAreAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestCallWhoseAnswerIsLostIsFollowedByAnEventAndKeepsTheSession(t *testing.T) {
+func TestLostResponseKeepsSession(t *testing.T) {
 	vcenter.SkipWithStock(t, "leaves a virtual machine half told of whose clone nobody follows")
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
@@ -149,14 +149,14 @@ func TestCallWhoseAnswerIsLostIsFollowedByAnEventAndKeepsTheSession(t *testing.T
 	r.server.LoseAnswers("CloneVM_Task", 1)
 	_, err := s.CloneVM(t.Context(), cloneSpec(t, s, 1))
 	g.Expect(err).To(MatchError(vcenter.ErrUnreachable))
-	g.Eventually(func() int { return r.seen(vcenter.SessionUp) }).WithTimeout(patience).Should(BeNumerically(">", ups))
+	g.Eventually(func() int { return r.seen(vcenter.SessionUp) }).WithTimeout(timeout).Should(BeNumerically(">", ups))
 	present(t, r.session(), uuid(1))
 	g.Expect(r.called("Login")).To(Equal(1))
 }
 
-// TestSessionsDoNotPileUpOnAVCenterThatRefusesTheStream matters because vCenter limits the number of sessions and keeps idle
+// TestNoSessionLeakOnStreamFailure matters because vCenter limits the number of sessions and keeps idle
 // ones for half an hour.
-func TestSessionsDoNotPileUpOnAVCenterThatRefusesTheStream(t *testing.T) {
+func TestNoSessionLeakOnStreamFailure(t *testing.T) {
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	r.server.RefuseCalls("CreatePropertyCollector", 2, &types.SystemError{Reason: "no more collectors"})
@@ -235,7 +235,7 @@ func TestCloseLogsOutEverywhere(t *testing.T) {
 	g.Expect(err).To(MatchError(vcenter.ErrUnreachable))
 }
 
-func TestSlowNeighbourDelaysNobody(t *testing.T) {
+func TestSlowVCenterDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
@@ -275,9 +275,9 @@ func TestServerMustBeNamed(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(vcenter.ErrInvalid))
 }
 
-// TestServerThatIsNoVCenter is not parallel: two of vcsim's inventories cannot be created concurrently, and this test does not
+// TestServerIsNotVCenter is not parallel: two of vcsim's inventories cannot be created concurrently, and this test does not
 // use the lock for that.
-func TestServerThatIsNoVCenter(t *testing.T) {
+func TestServerIsNotVCenter(t *testing.T) {
 	g := NewWithT(t)
 	host := vcsim.ESX()
 	g.Expect(host.Create()).To(Succeed())

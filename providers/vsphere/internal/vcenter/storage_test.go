@@ -15,8 +15,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// warehouse returns a layout with policies, several datastores in zone-a, and templates with several disks.
-func warehouse() simulator.Layout {
+// storageLayout returns a layout with policies, several datastores in zone-a, and templates with several disks.
+func storageLayout() simulator.Layout {
 	layout := simulator.ThreeZones()
 	dc := &layout.Datacenters[0]
 	dc.Datastores = append(dc.Datastores,
@@ -144,9 +144,9 @@ func keptCases(t *testing.T, r *rig, s *vcenter.Session) []storedCase {
 	}
 }
 
-func TestCloneIsStoredAsItsSpecificationSays(t *testing.T) {
+func TestCloneStorage(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, warehouse())
+	r := newRig(t, storageLayout())
 	s := r.session()
 	NewWithT(t).Expect(r.server.AddKeyProvider("vault", false)).To(Succeed())
 	for i, test := range append(diskCases(), keptCases(t, r, s)...) {
@@ -178,9 +178,9 @@ func policies(vm simulator.VM) []string {
 	return all
 }
 
-func TestCloneThatCannotBeStoredIsRefusedBeforeVCenterIsAsked(t *testing.T) {
+func TestInvalidStorageIsRejectedWithoutCalls(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, warehouse())
+	r := newRig(t, storageLayout())
 	s := r.session()
 	for name, test := range map[string]struct {
 		change   func(*vcenter.CloneSpec)
@@ -191,7 +191,7 @@ func TestCloneThatCannotBeStoredIsRefusedBeforeVCenterIsAsked(t *testing.T) {
 		"a further disk would shrink":             {func(c *vcenter.CloneSpec) { c.FurtherGiB = []int32{0, 29} }, vcenter.ErrInvalid, "additionalDisksGiB[1] is 29, less than the 30 GiB", ""},
 		"more further disks than it has":          {func(c *vcenter.CloneSpec) { c.FurtherGiB = []int32{20, 30, 40} }, vcenter.ErrInvalid, "additionalDisksGiB has 3 sizes, but the template has 2 disks after the first one", ""},
 		"more disks than places":                  {func(c *vcenter.CloneSpec) { c.DataDisks = make([]vcenter.DataDisk, 62) }, vcenter.ErrInvalid, "dataDisks has 62 disks, but the template's controllers have capacity for 60", ""},
-		"more disks than old hardware has places": {func(c *vcenter.CloneSpec) { c.DataDisks = make([]vcenter.DataDisk, 15) }, vcenter.ErrInvalid, "have room for 14: remove some, or give the template a paravirtual SCSI controller and hardware version vmx-14", "old"},
+		"more disks than old hardware has places": {func(c *vcenter.CloneSpec) { c.DataDisks = make([]vcenter.DataDisk, 15) }, vcenter.ErrInvalid, "have capacity for 14: remove some, or give the template a paravirtual SCSI controller and hardware version vmx-14", "old"},
 		"a key, and no provider":                  {func(c *vcenter.CloneSpec) { c.Encryption.Key = "vault" }, vcenter.ErrNoKeyProvider, `cryptoKeyID "vault": no key provider: remove cryptoKeyID, or add a key provider`, ""},
 		"a policy that encrypts, and no provider": {func(c *vcenter.CloneSpec) { c.Policies = vcenter.Policies{Home: "x", Encrypting: "secret"} }, vcenter.ErrNoKeyProvider, `cryptoProfile "secret": no key provider`, ""},
 	} {
@@ -210,7 +210,7 @@ func TestCloneThatCannotBeStoredIsRefusedBeforeVCenterIsAsked(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := newRig(t, warehouse())
+	r := newRig(t, storageLayout())
 	s := r.session()
 	g.Expect(r.server.AddKeyProvider("native", true)).To(Succeed())
 	g.Expect(r.server.AddKeyProvider("vault", false)).To(Succeed())

@@ -87,7 +87,7 @@ func TestChangesOfTheInventoryAreReportedTogether(t *testing.T) {
 	}
 }
 
-func TestPlainVirtualMachinesAreNoChangeOfTheInventory(t *testing.T) {
+func TestVMsAreNotInventoryChanges(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
@@ -104,7 +104,7 @@ func first(vms []vcenter.VM) (vcenter.VM, bool) {
 	return vms[0], true
 }
 
-func TestBiosUUIDAndFolderAndReferenceFindTheSame(t *testing.T) {
+func TestLookupsFindSameVM(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := newRig(t, simulator.ThreeZones()).session()

@@ -37,7 +37,7 @@ func (n *tagNames) identify(ctx context.Context, manager *tags.Manager, want inv
 		if tag.name != want.Name || n.categories[tag.category].name != want.Category {
 			continue
 		}
-		if now, err := n.of(ctx, manager, id); transport.IgnoreGone(err) != nil {
+		if now, err := n.of(ctx, manager, id); transport.IgnoreNotFound(err) != nil {
 			return "", err
 		} else if now == want {
 			return id, nil
@@ -52,7 +52,7 @@ func (n *tagNames) identify(ctx context.Context, manager *tags.Manager, want inv
 		return "", err
 	}
 	for _, id := range ids {
-		if now, err := n.of(ctx, manager, id); transport.IgnoreGone(err) != nil {
+		if now, err := n.of(ctx, manager, id); transport.IgnoreNotFound(err) != nil {
 			return "", err
 		} else if now == want {
 			return id, nil
@@ -73,7 +73,7 @@ func (n *tagNames) tag(ctx context.Context, manager *tags.Manager, want inventor
 		if err == nil {
 			return tag, nil
 		}
-		if transport.IgnoreGone(err) != nil {
+		if transport.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
 		delete(n.tags, id)
@@ -86,7 +86,7 @@ func (n *tagNames) categoryOf(ctx context.Context, manager *tags.Manager, name s
 		return "", err
 	}
 	for _, id := range ids {
-		if now, err := n.category(ctx, manager, id); transport.IgnoreGone(err) != nil {
+		if now, err := n.category(ctx, manager, id); transport.IgnoreNotFound(err) != nil {
 			return "", err
 		} else if now == name {
 			return id, nil

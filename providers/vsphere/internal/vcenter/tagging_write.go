@@ -64,7 +64,7 @@ func (t *tagging) detail(ctx context.Context, manager *tags.Manager, name invent
 		}
 		category, err := manager.GetCategory(ctx, id)
 		if err != nil {
-			return transport.IgnoreGone(err)
+			return transport.IgnoreNotFound(err)
 		}
 		found.Categories[name.Category] = category
 	}
@@ -142,7 +142,7 @@ func makeCategory(ctx context.Context, manager *tags.Manager, step inventory.Con
 	return manager.UpdateCategory(ctx, &tags.Category{ID: existing.ID, AssociableTypes: types})
 }
 
-// taken returns an error if an object that should be created for the first time exists: another client has just created it.
+// held returns an error if an object that should be created for the first time exists: another client has just created it.
 func taken(step inventory.ConfigurationStep) error {
 	if step.First {
 		return fmt.Errorf("%w: another client has just created it", vcerrors.ErrDuplicateName)
@@ -170,7 +170,7 @@ func (t *tagging) Remove(ctx context.Context, item inventory.ConfiguredItem, mar
 		case item.Kind == inventory.TagAttachment && tag != nil:
 			err = manager.DetachTag(ctx, tag.ID, inventory.ParseRef("", item.Object))
 		}
-		return transport.IgnoreGone(err) // not found is fine, as it should be deleted
+		return transport.IgnoreNotFound(err) // not found is fine, as it should be deleted
 	})
 	return kept, err
 }

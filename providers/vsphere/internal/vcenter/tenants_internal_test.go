@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-func TestATenantHasSoManySessionsAndTheNextWaitsUntilOneHasEnded(t *testing.T) {
+func TestTenantSessionLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		var attempts atomic.Int32
@@ -29,13 +29,13 @@ func TestATenantHasSoManySessionsAndTheNextWaitsUntilOneHasEnded(t *testing.T) {
 			g.Expect(ask("one", i)).NotTo(MatchError(vcerrors.ErrTooMany))
 		}
 		g.Expect(ask("one", MaxSessions)).To(MatchError(vcerrors.ErrTooMany))
-		g.Expect(ask("one", MaxSessions)).To(MatchError(And(ContainSubstring("namespace one has 64"), ContainSubstring("let clusters share accounts"))))
+		g.Expect(ask("one", MaxSessions)).To(MatchError(And(ContainSubstring("namespace one has 64"), ContainSubstring("use the same account in several clusters"))))
 		g.Expect(ask("one", 0)).NotTo(MatchError(vcerrors.ErrTooMany), "it is there already")
 		g.Expect(ask("other", MaxSessions)).NotTo(MatchError(vcerrors.ErrTooMany), "another has sessions of its own")
 		g.Expect(ask("", MaxSessions+1)).NotTo(MatchError(vcerrors.ErrTooMany))
 		g.Expect(ask("one", MaxSessions)).NotTo(MatchError(vcerrors.ErrTooMany), "it exists, and costs no memory")
 
-		<-time.After(2 * forgotten)
+		<-time.After(2 * rejectedIdle)
 		synctest.Wait()
 		g.Expect(ask("one", MaxSessions+2)).NotTo(MatchError(vcerrors.ErrTooMany), "those that nobody asked for are gone")
 		g.Expect(pool.Close(t.Context())).To(Succeed())
@@ -43,7 +43,7 @@ func TestATenantHasSoManySessionsAndTheNextWaitsUntilOneHasEnded(t *testing.T) {
 	})
 }
 
-func TestASessionIsSharedByThoseOfWhomAllIsEqualButTheTenant(t *testing.T) {
+func TestSessionIsSharedAcrossTenants(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	one := Endpoint{Server: "vc", Username: "me", Password: "mine", Thumbprint: "AB:CD", Tenant: "one"}

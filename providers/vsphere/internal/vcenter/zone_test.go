@@ -63,7 +63,7 @@ func reasons(problems []inventory.ZoneProblem) []inventory.ZoneReason {
 	return found
 }
 
-func TestSoundZones(t *testing.T) {
+func TestValidZones(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		layout simulator.Layout
@@ -86,7 +86,7 @@ func TestSoundZones(t *testing.T) {
 	}
 }
 
-func TestZoneThatIsSpecifiedWrongly(t *testing.T) {
+func TestInvalidZones(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, simulator.ThreeZones())
 	racks := newRig(t, simulator.HostGroups())
@@ -139,7 +139,7 @@ func TestZoneThatIsSpecifiedWrongly(t *testing.T) {
 	}
 }
 
-func TestZoneThatBreaksAndIsRepaired(t *testing.T) {
+func TestZoneRecovers(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		layout           simulator.Layout
@@ -247,7 +247,7 @@ func TestTagsAreReadForAllZonesTogether(t *testing.T) {
 	g.Expect(calls).To(BeEmpty(), "what happens to hosts says nothing of tags")
 }
 
-func TestOnlyTheTagsOfAZoneAreLookedUp(t *testing.T) {
+func TestOnlyZoneTagsAreRead(t *testing.T) {
 	g := NewWithT(t)
 	layout := simulator.ThreeZones()
 	for i := range 30 {
@@ -266,7 +266,7 @@ func TestOnlyTheTagsOfAZoneAreLookedUp(t *testing.T) {
 	g.Expect(read("category")).To(BeNumerically("<=", 3))
 }
 
-func TestTagDetachedIsNoticed(t *testing.T) {
+func TestDetachedTagIsDetected(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
@@ -280,7 +280,7 @@ func TestTagDetachedIsNoticed(t *testing.T) {
 }
 
 // The inventory's stream does not contain tags, but vCenter writes an event for each tag that is attached or detached.
-func TestTagThatIsTakenOffIsToldAtOnce(t *testing.T) {
+func TestDetachedTagEmitsEvent(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.HostGroups())
@@ -302,7 +302,7 @@ func TestTagThatIsTakenOffIsToldAtOnce(t *testing.T) {
 }
 
 // Large installations attach tags all day long.
-func TestTagThatNoZoneAsksForCostsNothing(t *testing.T) {
+func TestUnusedTagCausesNoCalls(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	layout := simulator.HostGroups()
@@ -333,7 +333,7 @@ func TestTagThatNoZoneAsksForCostsNothing(t *testing.T) {
 }
 
 // This covers an account that may not read events, and one that has too many event collectors.
-func TestVCenterThatTellsNobodyOfTagsIsAskedWithTheZone(t *testing.T) {
+func TestTagsWithoutTagEvents(t *testing.T) {
 	t.Parallel()
 	for _, refused := range []string{"CreateCollectorForEvents", "CreateFilter"} {
 		t.Run(refused, func(t *testing.T) {
@@ -350,7 +350,7 @@ func TestVCenterThatTellsNobodyOfTagsIsAskedWithTheZone(t *testing.T) {
 	}
 }
 
-func TestZoneOfAVCenterThatIsDownCannotBeJudged(t *testing.T) {
+func TestZoneCheckWithoutVCenter(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())

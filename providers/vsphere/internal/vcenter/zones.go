@@ -21,8 +21,8 @@ import (
 type zoneClusters interface {
 	// Change applies the change that f computes from the current groups and rules, with no other writer meanwhile.
 	Change(ctx context.Context, cluster inventory.Ref, f func(inventory.Clustered) *types.ClusterConfigSpecEx) error
-	// Gone returns nil if vCenter confirms that the compute cluster does not exist.
-	Gone(ctx context.Context, cluster inventory.Ref) error
+	// ConfirmDeleted returns nil if vCenter confirms that the compute cluster does not exist.
+	ConfirmDeleted(ctx context.Context, cluster inventory.Ref) error
 }
 
 // zoneOptions configures zones.

@@ -114,7 +114,7 @@ func (z *zones) removeGroups(ctx context.Context, items []inventory.ConfiguredIt
 	for object, all := range byCluster {
 		cluster := inventory.ParseRef("ClusterComputeResource", object)
 		if !z.index.Shows(cluster) {
-			if err := z.clusters.Gone(ctx, cluster); err != nil {
+			if err := z.clusters.ConfirmDeleted(ctx, cluster); err != nil {
 				for _, item := range all {
 					outcome.Failed[item] = lacking(item, true, err)
 				}

@@ -12,7 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestWhatCameOfZonesThatAreGoneIsForgotten(t *testing.T) {
+func TestOutcomesOfDeletedZonesAreDropped(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	now := time.Now()

@@ -27,7 +27,7 @@ type ZonePlan struct {
 // the tags and categories that this management cluster creates. An error means that planning was not possible. For a zone in
 // its desired state this costs no calls beyond Check's.
 func (z *zones) Plan(ctx context.Context, spec inventory.ZoneSpec, records map[inventory.ConfiguredItem]inventory.ConfiguredRecord, mark string) (ZonePlan, error) {
-	site := inventory.SiteOf(z.index, spec)
+	site := inventory.ConfigurationScopeOf(z.index, spec)
 	if !site.Known {
 		return ZonePlan{ConfigurationPlan: inventory.ConfigurationPlan{Records: records}, Unknown: true}, nil
 	}
@@ -50,7 +50,7 @@ func (z *zones) Plan(ctx context.Context, spec inventory.ZoneSpec, records map[i
 }
 
 // attachmentsOf reads the tags on the objects that carry the zone's tags, and finds the hosts of a host group by their tag.
-func (z *zones) attachmentsOf(ctx context.Context, site *inventory.Site) (tagAttachments, error) {
+func (z *zones) attachmentsOf(ctx context.Context, site *inventory.ConfigurationScope) (tagAttachments, error) {
 	objects, spec := append(slices.Clone(site.Region), site.Zone...), site.Spec
 	var names []inventory.TagName
 	for _, tag := range []inventory.ZoneTag{spec.Region, spec.Zone} {
@@ -175,7 +175,7 @@ func (z *zones) name(plan *inventory.ConfigurationPlan, items []inventory.Config
 
 // Uses returns the items of a zone, including those created by others, and whether each should be created if it is missing.
 func (z *zones) Uses(spec inventory.ZoneSpec) map[inventory.ConfiguredItem]bool {
-	return usesOf(inventory.SiteOf(z.index, spec).Wanted())
+	return usesOf(inventory.ConfigurationScopeOf(z.index, spec).Wanted())
 }
 
 func usesOf(wanted []inventory.ConfiguredWanted) map[inventory.ConfiguredItem]bool {

@@ -14,7 +14,7 @@ import (
 
 // Without a role on the distributed switch the account cannot read its UUID, and vCenter rejects every clone onto its port
 // groups.
-func TestPortGroupOfASwitchThatTheAccountMayNotRead(t *testing.T) {
+func TestPortGroupOfUnreadableSwitch(t *testing.T) {
 	dc, cluster, host := inventory.Ref{Type: "Datacenter", Value: "dc"}, inventory.Ref{Type: "ClusterComputeResource", Value: "c"}, inventory.Ref{Type: "HostSystem", Value: "h"}
 	group, dvs := inventory.Ref{Type: "DistributedVirtualPortgroup", Value: "pg"}, inventory.Ref{Type: "VmwareDistributedVirtualSwitch", Value: "dvs"}
 	property := func(name string, value types.AnyType) types.PropertyChange {

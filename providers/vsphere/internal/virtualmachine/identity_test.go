@@ -35,7 +35,7 @@ func bootedWithOurData(c Candidate) Candidate {
 	return c
 }
 
-func TestWhichVirtualMachineIsAVSphereVMs(t *testing.T) {
+func TestIdentify(t *testing.T) {
 	original, copied := vmWith("vm-10", uid, bios, ourNotes), vmWith("vm-1", someInstance, bios, ourNotes)
 	moved, movedCopy := vmWith("vm-10", "other-uid", bios, ourNotes), vmWith("vm-1", someInstance, bios, ourNotes)
 	for name, tc := range map[string]struct {
@@ -88,7 +88,7 @@ func TestWhichVirtualMachineIsAVSphereVMs(t *testing.T) {
 	}
 }
 
-func TestOfNotesOnlyWhoseMachineItIsIsKept(t *testing.T) {
+func TestMarks(t *testing.T) {
 	for name, test := range map[string]struct{ notes, want string }{
 		"none":                     {"", ""},
 		"a backup program's":       {"backup of last night\nsucceeded", ""},

@@ -86,8 +86,8 @@ func lookupReason(lookup *vcenter.LookupError) string {
 	}
 }
 
-// Untold reports whether no event follows when err is resolved.
-func Untold(err error) bool {
+// NoEventFollows reports whether no event follows when err is resolved.
+func NoEventFollows(err error) bool {
 	var lookup *vcenter.LookupError
 	return errors.Is(err, vcenter.ErrForbidden) || errors.As(err, &lookup) && storageReason(lookup) != ""
 }

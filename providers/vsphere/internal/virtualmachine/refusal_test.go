@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
 )
 
-func TestFailureThatSaysThatThingsAreAsWantedIsNone(t *testing.T) {
+func TestAlready(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		doing infrav1.TaskOperation

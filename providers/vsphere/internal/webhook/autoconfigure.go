@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/origin"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/managementcluster"
 )
 
 // setDefaults sets the names of groups that will be created and have none. The names are deterministic within this management
@@ -21,15 +21,15 @@ func (w vsphereFailureDomain) setDefaults(ctx context.Context, domain *infrav1.V
 	if !ptr.Deref(hosts.AutoConfigure, false) || hosts.VMGroupName != "" && hosts.HostGroupName != "" {
 		return nil
 	}
-	here, err := origin.Of(ctx, w.reader)
+	here, err := managementcluster.Of(ctx, w.reader)
 	if err != nil {
 		return err
 	}
 	if hosts.VMGroupName == "" {
-		hosts.VMGroupName = origin.Name(domain.Name, here, "vms")
+		hosts.VMGroupName = managementcluster.Name(domain.Name, here, "vms")
 	}
 	if hosts.HostGroupName == "" {
-		hosts.HostGroupName = origin.Name(domain.Name, here, "hosts")
+		hosts.HostGroupName = managementcluster.Name(domain.Name, here, "hosts")
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func TestValidateAutoConfigure(t *testing.T) {
 	})
 }
 
-func TestGroupsWithoutNamesAreNamedAfterTheManagementCluster(t *testing.T) {
+func TestGroupNamesDefaultToManagementCluster(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "one"}}
@@ -81,7 +81,7 @@ func TestGroupsWithoutNamesAreNamedAfterTheManagementCluster(t *testing.T) {
 	g.Expect(other.Spec.Topology.Hosts.VMGroupName).NotTo(Equal(named.VMGroupName), "another management cluster gives other names")
 }
 
-func TestHowVCenterIsConfiguredMayBeSaidOfAFailureDomainInUse(t *testing.T) {
+func TestAutoConfigureIsMutableForFailureDomainInUse(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	before, after := validFailureDomain(), validFailureDomain()
@@ -93,7 +93,7 @@ func TestHowVCenterIsConfiguredMayBeSaidOfAFailureDomainInUse(t *testing.T) {
 	g.Expect(rules.Changed(&before, &after, field.NewPath("spec"), "no", configuration()...)).To(HaveLen(1), "where its machines are may not")
 }
 
-func TestZoneForWhichSomethingWasMadeStaysOnItsVCenter(t *testing.T) {
+func TestConfiguredZoneCannotChangeServer(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	before := &infrav1.VSphereDeploymentZone{Spec: infrav1.VSphereDeploymentZoneSpec{Server: "one", FailureDomain: "a"}}

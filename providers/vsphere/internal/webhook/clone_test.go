@@ -133,10 +133,10 @@ func TestWarnNaming(t *testing.T) {
 		ConsistOf(And(HavePrefix("spec.naming.template: "), ContainSubstring("use .machine.name"))))
 }
 
-func TestAGuestSystemThatIsNotWindowsIsTakenForLinux(t *testing.T) {
+func TestUnknownOSIsTreatedAsLinux(t *testing.T) {
 	g, path := NewWithT(t), field.NewPath("spec")
 	for _, silent := range []infrav1.OS{"", infrav1.Linux, infrav1.Windows} {
 		g.Expect(warnClone(infrav1.VirtualMachineCloneSpec{OS: silent}, path)).To(BeEmpty(), silent)
 	}
-	g.Expect(warnClone(infrav1.VirtualMachineCloneSpec{OS: "photon"}, path)).To(ConsistOf("spec.os: is taken for Linux"))
+	g.Expect(warnClone(infrav1.VirtualMachineCloneSpec{OS: "photon"}, path)).To(ConsistOf("spec.os: is treated as Linux"))
 }

@@ -34,7 +34,7 @@ func TestValidateServer(t *testing.T) {
 			g := NewWithT(t)
 			errs := validateServer(server, field.NewPath("server"))
 			g.Expect(rulestest.Summary(errs)).To(ConsistOf("server: Invalid value"))
-			g.Expect(errs[0].Detail).To(ContainSubstring("nothing else is"))
+			g.Expect(errs[0].Detail).To(ContainSubstring("it may have the scheme"))
 		})
 	}
 }

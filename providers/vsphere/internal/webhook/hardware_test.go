@@ -41,7 +41,7 @@ func TestValidateHardware(t *testing.T) {
 	})
 }
 
-func TestLabelOfAShareOfAGraphicsCardIsWarnedOf(t *testing.T) {
+func TestVGPULabelWarning(t *testing.T) {
 	g := NewWithT(t)
 	spec := infrav1.VirtualMachineCloneSpec{PciDevices: []infrav1.PCIDeviceSpec{
 		{VendorID: ptr.To[int32](1), DeviceID: ptr.To[int32](1), CustomLabel: "a"}, {VGPUProfile: "p", CustomLabel: "b"},
@@ -49,7 +49,7 @@ func TestLabelOfAShareOfAGraphicsCardIsWarnedOf(t *testing.T) {
 	g.Expect(warnClone(spec, field.NewPath("spec"))).To(ConsistOf("spec.pciDevices[1].customLabel: has no effect together with vGPUProfile"))
 }
 
-func TestWindowsVMHasAShortName(t *testing.T) {
+func TestWindowsVMNameLength(t *testing.T) {
 	vm := func(name string, os infrav1.OS) *infrav1.VSphereVM {
 		spec := infrav1.VSphereVMSpec{VirtualMachineCloneSpec: validCloneSpec()}
 		spec.OS = os

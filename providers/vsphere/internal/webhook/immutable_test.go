@@ -45,7 +45,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-func TestChangedTellsAnEmptySelectorFromNone(t *testing.T) {
+func TestChangedDistinguishesEmptyAndNilSelector(t *testing.T) {
 	g := NewWithT(t)
 	none, all := infrav1.VSphereClusterSpec{}, infrav1.VSphereClusterSpec{FailureDomainSelector: &metav1.LabelSelector{}}
 	g.Expect(rules.Changed(&none, &all, field.NewPath("spec"), "")).To(HaveLen(1))

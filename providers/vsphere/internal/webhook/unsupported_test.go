@@ -27,53 +27,53 @@ func (a acts) and(more acts) acts {
 	return all
 }
 
-// TestEveryFieldIsActedOnOrRefused lists the supported fields, each with a test that covers it. Every other field of the schema
+// TestEveryFieldIsUsedOrRejected lists the supported fields, each with a test that covers it. Every other field of the schema
 // must be rejected when it is set, and none of the listed ones. A listed field must be read by code other than a webhook or a
 // conversion, and its test must exist and use it.
-func TestEveryFieldIsActedOnOrRefused(t *testing.T) {
+func TestEveryFieldIsUsedOrRejected(t *testing.T) {
 	const (
-		asSpecified, stored, modes, told = "TestMachineIsMadeAsItsSpecSays", "TestMachineIsStoredAsItsSpecSays", "TestCloneModes", "TestMetadata"
-		static, pools, soft              = "TestStaticAddressesReachTheGuestAndAreReported", "TestAMachineGetsAddressesOfItsPoolsBeforeItIsCloned", "TestPowerOffModesOfAGuestThatObeys"
-		mine, zones                      = "TestClusterFillsInWhatTheMachineLeavesOut", "TestZoneComesBeforeMachineAndCluster"
-		named, checks, cards             = "TestWrongNamesCreateNothing", "TestEveryCheckOfAZoneHasItsReason", "TestNetworksOfAZone"
+		asSpecified, stored, modes, told = "TestMachineMatchesSpec", "TestMachineStorage", "TestCloneModes", "TestMetadata"
+		static, pools, soft              = "TestStaticAddressesReachTheGuestAndAreReported", "TestMachineGetsPoolAddressesBeforeClone", "TestPowerOffModesOfResponsiveGuest"
+		mine, zones                      = "TestClusterDefaults", "TestZoneTakesPrecedence"
+		named, checks, cards             = "TestWrongNamesCreateNothing", "TestZoneCheckReasons", "TestZoneNetworks"
 	)
 	clone := acts{
 		"template": modes, "cloneMode": modes, "snapshot": modes, "server": mine, "thumbprint": mine, "datacenter": named, "folder": asSpecified,
 		"datastore": asSpecified, "resourcePool": asSpecified, "network": asSpecified, "numCPUs": asSpecified, "numCoresPerSocket": asSpecified,
 		"memoryMiB": asSpecified, "diskGiB": stored, "customVMXKeys": asSpecified, "tagIDs": asSpecified,
-		"os":                "TestWindowsMachineHasANameThatWindowsTakes",
+		"os":                "TestWindowsMachineName",
 		"storagePolicyName": stored, "resources": stored, "additionalDisksGiB": stored, "dataDisks": stored, "ftEncryptionMode": stored,
 		"migrateEncryption": stored, "cryptoKeyID": stored, "cryptoProfile": stored,
 		"hardwareVersion": "TestHardwareIsUpgradedBeforeTheFirstStartAndNeverDowngraded", "nestedHV": "TestSettingsOfTheProcessorReachTheClone",
-		"pciDevices": "TestDevicesOfHostsAreAddedAndTheMachineStartsWhereTheyAre",
+		"pciDevices": "TestPCIDevicesAreAdded",
 	}
 	power := acts{"powerOffMode": soft, "guestSoftPowerOffTimeoutSeconds": soft}
 	testFields(t, clone.and(power).and(acts{"providerID": asSpecified, "naming": "TestNamingTemplate"}), validateMachine)
 	testFields(t, clone.and(power).and(acts{
-		"placement": zones, "bootstrapRef": "TestVSphereVMWithAForeignBIOSUUIDReachesNothing", "biosUUID": "TestPatchesMeetAnotherWriter",
+		"placement": zones, "bootstrapRef": "TestForeignBIOSUUIDDoesNotIdentify", "biosUUID": "TestPatchWithConcurrentWriter",
 	}), validateVM)
 	testFields(t, acts{
 		"networkName": asSpecified, "deviceName": static, "dhcp4": asSpecified, "dhcp6": told, "gateway4": static, "gateway6": static, "ipAddrs": static,
 		"mtu": told, "macAddr": asSpecified, "nameservers": told, "routes": told, "searchDomains": told, "dhcp4Overrides": told, "dhcp6Overrides": told,
-		"skipIPAllocation": "TestBridgeOfTheGuestDoesNotEndTheWaitForAnAddress", "addressesFromPools": pools,
+		"skipIPAllocation": "TestGuestBridgeAddressIsIgnored", "addressesFromPools": pools,
 	}, validateDevice)
 	testFields(t, acts{
-		"server": mine, "thumbprint": mine, "controlPlaneEndpoint": byClusterAPI, "identityRef": "TestStory4ClustersWithDifferentPlacementConstraints",
-		"clusterModules":       "TestModulesThatUpstreamHasRecordedAreUsedAndMadeAnewWhenTheyAreGone",
-		"disableClusterModule": "TestModulesThatAreTurnedOffAreDeleted", "failureDomainSelector": "TestSelects",
-		"distribution": "TestBrokenZoneIsCordonedAndComesBack",
+		"server": mine, "thumbprint": mine, "controlPlaneEndpoint": byClusterAPI, "identityRef": "TestClustersWithDifferentPlacementConstraints",
+		"clusterModules":       "TestUpstreamModulesAreUsedAndRecreated",
+		"disableClusterModule": "TestDisabledModulesAreDeleted", "failureDomainSelector": "TestSelects",
+		"distribution": "TestBrokenZoneIsCordonedAndRecovers",
 	}, validateCluster)
 	testFields(t, acts{
 		"server": zones, "thumbprint": zones, "identityRef": "TestZoneIsCheckedWithItsOwnIdentity", "failureDomain": checks,
-		"controlPlane": "TestZoneThatIsNotForControlPlanes", "placementConstraint": checks,
+		"controlPlane": "TestZoneForWorkersOnly", "placementConstraint": checks,
 	}, validateZone)
 	testFields(t, acts{
-		"datacenter": checks, "computeCluster": checks, "hosts": "TestHostsWithATagAreTheHostGroup", "networks": checks, "datastore": checks,
-		"networkConfigurations": "TestAFailureDomainNamesThePool", "template": "TestTemplateOfTheZone",
+		"datacenter": checks, "computeCluster": checks, "hosts": "TestHostTagSelectsHostGroup", "networks": checks, "datastore": checks,
+		"networkConfigurations": "TestPoolOfFailureDomain", "template": "TestTemplateOfTheZone",
 	}, validateConfigurations)
 	testFields(t, acts{
 		"networkName": cards, "dhcp4": cards, "dhcp6": cards, "nameservers": cards, "searchDomains": cards, "dhcp4Overrides": cards, "dhcp6Overrides": cards,
-		"addressesFromPools": "TestAFailureDomainNamesThePool",
+		"addressesFromPools": "TestPoolOfFailureDomain",
 	}, func(configuration infrav1.NetworkConfiguration, path *field.Path) field.ErrorList {
 		topology := infrav1.Topology{NetworkConfigurations: []infrav1.NetworkConfiguration{configuration}}
 		var errs field.ErrorList

@@ -19,8 +19,8 @@ import (
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=vspheredeploymentzones;vspherefailuredomains;vspheremachines,verbs=get;list;watch
 
 const (
-	// wayOutOfUse is the advice for a change that machines prevent.
-	wayOutOfUse = "move them to another failure domain first, or create another failure domain"
+	// inUseAdvice is the advice for a change that machines prevent.
+	inUseAdvice = "move them to another failure domain first, or create another failure domain"
 
 	// pageSize bounds the memory needed to read all machines.
 	pageSize = 500

@@ -46,7 +46,7 @@ func (w vsphereDeploymentZone) update(ctx context.Context, before, after *infrav
 			return nil, nil, err
 		}
 		if len(machines) > 0 {
-			errs = append(errs, movedZone(before, after, fmt.Sprintf("%s in the zone; %s", rules.InUseBy("Machine", machines), wayOutOfUse))...)
+			errs = append(errs, movedZone(before, after, fmt.Sprintf("%s in the zone; %s", rules.InUseBy("Machine", machines), inUseAdvice))...)
 		}
 	}
 	if len(errs) > 0 || before.Spec.FailureDomain == after.Spec.FailureDomain && before.Spec.Server == after.Spec.Server {

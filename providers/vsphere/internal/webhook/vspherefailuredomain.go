@@ -34,7 +34,7 @@ func (w vsphereFailureDomain) update(ctx context.Context, before, after *infrav1
 		return nil, nil, err
 	}
 	return nil, rules.Changed(&before.Spec, &after.Spec, path, fmt.Sprintf(
-		"%s in the failure domain; %s", rules.InUseBy("Machine", machines), wayOutOfUse), configuration()...), nil
+		"%s in the failure domain; %s", rules.InUseBy("Machine", machines), inUseAdvice), configuration()...), nil
 }
 
 // delete rejects deleting a failure domain with machines.
@@ -64,7 +64,7 @@ func validateDomainObject(domain *infrav1.VSphereFailureDomain) field.ErrorList 
 // validateFailureDomain validates a failure domain.
 func validateFailureDomain(spec infrav1.VSphereFailureDomainSpec, path *field.Path) field.ErrorList {
 	errs := validateHierarchy(spec, path)
-	errs = append(errs, validatePlace(spec, path.Child("topology"))...)
+	errs = append(errs, validateTopology(spec, path.Child("topology"))...)
 	errs = append(errs, validateAutoConfigure(spec, path)...)
 	return append(errs, validateConfigurations(spec.Topology, path.Child("topology"))...)
 }
@@ -93,8 +93,8 @@ func validateHierarchy(spec infrav1.VSphereFailureDomainSpec, path *field.Path) 
 	return nil
 }
 
-// validatePlace requires names for the objects that region and zone refer to.
-func validatePlace(spec infrav1.VSphereFailureDomainSpec, path *field.Path) field.ErrorList {
+// validateTopology requires names for the objects that region and zone refer to.
+func validateTopology(spec infrav1.VSphereFailureDomainSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	topology := spec.Topology
 	if strings.TrimSpace(topology.Datacenter) == "" {

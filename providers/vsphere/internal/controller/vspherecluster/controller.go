@@ -126,19 +126,19 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	if err == nil && s.domains.Ready() && !ptr.Deref(s.cluster.Status.Initialization.Provisioned, false) {
 		s.cluster.Status.Initialization.Provisioned = ptr.To(true)
 	}
-	next = sooner(next, connection.AskAgain(err))
+	next = earlier(next, connection.RetryAfter(err))
 	if err == nil {
 		again, err := r.ensureModules(ctx, s, session)
 		if err != nil {
 			return ctrl.Result{}, err
 		}
-		next = sooner(next, again)
+		next = earlier(next, again)
 	}
 	return ctrl.Result{RequeueAfter: next}, nil
 }
 
-// sooner returns the shorter of two delays, where 0 means none.
-func sooner(a, b time.Duration) time.Duration {
+// earlier returns the shorter of two delays, where 0 means none.
+func earlier(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
 	}

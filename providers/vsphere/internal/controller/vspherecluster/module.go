@@ -40,7 +40,7 @@ func (r *Reconciler) createModule(ctx context.Context, s *scope, session *vcente
 	if refused != nil {
 		return refused, nil
 	}
-	if err := r.announceModule(ctx, s, creatingModule{want, in(listed, want.Compute)}); err != nil {
+	if err := r.recordModuleIntent(ctx, s, creatingModule{want, in(listed, want.Compute)}); err != nil {
 		return nil, err
 	}
 	uuid, refused := session.CreateModule(ctx, want.Compute)
@@ -54,7 +54,7 @@ func (r *Reconciler) createModule(ctx context.Context, s *scope, session *vcente
 	return nil, r.recordModule(ctx, s, want.Target, uuid)
 }
 
-func (r *Reconciler) announceModule(ctx context.Context, s *scope, creating creatingModule) error {
+func (r *Reconciler) recordModuleIntent(ctx context.Context, s *scope, creating creatingModule) error {
 	text, err := json.Marshal(creating)
 	if err != nil {
 		return fmt.Errorf("recording that a cluster module is being created: %w", err)
@@ -121,9 +121,9 @@ func in(listed map[string]string, compute string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(listed)), func(uuid string) bool { return listed[uuid] != compute })
 }
 
-// leaveModulesOfOthers removes modules from the spec that an older VSphereCluster has, too: the newer one is a copy of its
+// dropModulesOfOthers removes modules from the spec that an older VSphereCluster has, too: the newer one is a copy of its
 // YAML, and does not own them.
-func (r *Reconciler) leaveModulesOfOthers(ctx context.Context, s *scope) error {
+func (r *Reconciler) dropModulesOfOthers(ctx context.Context, s *scope) error {
 	if len(s.cluster.Spec.ClusterModules) == 0 {
 		return nil
 	}

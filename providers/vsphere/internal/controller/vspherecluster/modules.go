@@ -44,7 +44,7 @@ func (r *Reconciler) ensureModules(ctx context.Context, s *scope, session *vcent
 			"vCenter %s has version %s, but cluster modules require 7: upgrade it, or set spec.disableClusterModule", s.cluster.Spec.Server, session.Version()))
 		return 0, nil
 	}
-	if err := r.leaveModulesOfOthers(ctx, s); err != nil {
+	if err := r.dropModulesOfOthers(ctx, s); err != nil {
 		return 0, err
 	}
 	var targets []clustermodule.Target
@@ -54,7 +54,7 @@ func (r *Reconciler) ensureModules(ctx context.Context, s *scope, session *vcent
 			return 0, err
 		}
 	}
-	refused, err := r.settleModules(ctx, s, session, targets, wanted)
+	refused, err := r.reconcileModules(ctx, s, session, targets, wanted)
 	switch {
 	case err != nil:
 		return 0, err
@@ -108,8 +108,8 @@ func (r *Reconciler) moduleTargets(ctx context.Context, s *scope, session *vcent
 	return targets, wanted, nil
 }
 
-// settleModules creates missing modules and deletes unused ones. It returns what vCenter rejected separately from other errors.
-func (r *Reconciler) settleModules(
+// reconcileModules creates missing modules and deletes unused ones. It returns what vCenter rejected separately from other errors.
+func (r *Reconciler) reconcileModules(
 	ctx context.Context, s *scope, session *vcenter.Session, targets []clustermodule.Target, wanted []clustermodule.Wanted,
 ) (refused, err error) {
 	if refused, err := r.resumeModule(ctx, s, session); refused != nil || err != nil {
@@ -169,7 +169,7 @@ func (r *Reconciler) presentModules(ctx context.Context, s *scope, session *vcen
 // removeModules deletes the modules of a cluster in deletion, including those created by another manager. It waits for vCenter,
 // because nothing else would ever delete them.
 func (r *Reconciler) removeModules(ctx context.Context, s *scope) (again time.Duration, done bool, err error) {
-	if err := r.leaveModulesOfOthers(ctx, s); err != nil {
+	if err := r.dropModulesOfOthers(ctx, s); err != nil {
 		return 0, false, err
 	}
 	if len(s.cluster.Spec.ClusterModules) == 0 && s.cluster.Annotations[creatingModuleAnnotation] == "" {
@@ -182,9 +182,9 @@ func (r *Reconciler) removeModules(ctx context.Context, s *scope) (again time.Du
 		}
 		status.False(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesDeletingReason, fmt.Sprintf(
 			"Cluster modules cannot be deleted: %v: make vCenter available, or remove them from spec.clusterModules and delete them manually", err))
-		return connection.AskAgain(err), false, nil
+		return connection.RetryAfter(err), false, nil
 	}
-	refused, err := r.settleModules(ctx, s, session, nil, nil)
+	refused, err := r.reconcileModules(ctx, s, session, nil, nil)
 	if refused != nil {
 		status.False(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesDeletingReason, fmt.Sprintf(
 			"Cluster modules cannot be deleted: %v: give the account %s, or remove them from spec.clusterModules and delete them manually", refused, modulePrivilege))

@@ -27,7 +27,7 @@ func TestClusterIsFoundByNameLabelAndOwner(t *testing.T) {
 	g.Expect(clusterNames(cluster)).To(Equal([]string{"cluster", "infra"}))
 }
 
-func TestOnlySecretsThatAClusterKeepsAreItsToRelease(t *testing.T) {
+func TestClusterReleasesOwnSecretsOnly(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	secret := &corev1.Secret{}
@@ -37,15 +37,15 @@ func TestOnlySecretsThatAClusterKeepsAreItsToRelease(t *testing.T) {
 	g.Expect(keptBy(secret)).To(Equal([]string{"one"}))
 }
 
-// forgotten is a VCenters that is notified of deleted clusters.
-type forgotten struct{ VCenters }
+// fakeVCenters is a VCenters that is notified of deleted clusters.
+type fakeVCenters struct{ VCenters }
 
-func (forgotten) ForgetCluster(client.ObjectKey) {}
+func (fakeVCenters) ForgetCluster(client.ObjectKey) {}
 
-func TestWhichModulesWereMadeForAClusterIsForgottenWithIt(t *testing.T) {
+func TestDeletedClusterIsDroppedFromModules(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := &Reconciler{Domains: &publish.Publisher{}, VCenters: forgotten{}}
+	r := &Reconciler{Domains: &publish.Publisher{}, VCenters: fakeVCenters{}}
 	gone, stays := client.ObjectKey{Namespace: "ns", Name: "gone"}, client.ObjectKey{Namespace: "ns", Name: "stays"}
 	r.made.Store("module-1", gone)
 	r.made.Store("module-2", stays)

@@ -36,11 +36,11 @@ func (r *Reconciler) configure(ctx context.Context, s *scope, session *vcenter.S
 		conditions.Delete(zone, infrav1.VSphereDeploymentZoneAutoConfiguredCondition)
 		return false, nil
 	}
-	mark, err := r.Here.Mark(ctx)
+	mark, err := r.ManagementCluster.Mark(ctx)
 	if err != nil {
 		return false, err
 	}
-	beside, err := r.beside(ctx, r.Client, zone)
+	beside, err := r.otherZones(ctx, r.Client, zone)
 	if err != nil {
 		return false, err
 	}
@@ -74,8 +74,8 @@ func (r *Reconciler) configure(ctx context.Context, s *scope, session *vcenter.S
 	return r.report(s, plan, outcome), nil
 }
 
-// beside returns the other zones of the vCenter.
-func (r *Reconciler) beside(ctx context.Context, reader client.Reader, zone *infrav1.VSphereDeploymentZone) ([]placement.Zone, error) {
+// otherZones returns the other zones of the vCenter.
+func (r *Reconciler) otherZones(ctx context.Context, reader client.Reader, zone *infrav1.VSphereDeploymentZone) ([]placement.Zone, error) {
 	zones, err := placement.Zones(ctx, reader)
 	if err != nil {
 		return nil, err
@@ -160,14 +160,14 @@ func (r *Reconciler) report(s *scope, plan vcenter.ZonePlan, outcome vcenter.Out
 	}
 	switch {
 	case outcome.Running, len(plan.Steps) > 0 && len(problems) == 0: // wait until vCenter shows what it reported as done
-		r.configured(zone, infrav1.VSphereDeploymentZoneConfiguringReason, doing(plan.Steps))
+		r.configured(zone, infrav1.VSphereDeploymentZoneConfiguringReason, stepsMessage(plan.Steps))
 	case len(problems) > 0:
-		r.configured(zone, reason, few(problems))
+		r.configured(zone, reason, abbreviated(problems))
 	case len(plan.Drift) > 0:
 		r.configured(zone, infrav1.VSphereDeploymentZoneConfigurationDriftedReason, fmt.Sprintf(
-			"%s: revert the change, or set drift of VSphereFailureDomain %s to Repair", few(plan.Drift), s.Domain.Name))
+			"%s: revert the change, or set drift of VSphereFailureDomain %s to Repair", abbreviated(plan.Drift), s.Domain.Name))
 	case len(outcome.InUse) > 0:
-		r.configured(zone, infrav1.VSphereDeploymentZoneConfiguredInUseReason, strings.Join(inUse(outcome), "; ")+": "+wayOutOfUse)
+		r.configured(zone, infrav1.VSphereDeploymentZoneConfiguredInUseReason, strings.Join(inUse(outcome), "; ")+": "+inUseAdvice)
 	default:
 		r.configured(zone, infrav1.VSphereDeploymentZoneAutoConfiguredReason, "")
 		return false
@@ -175,8 +175,8 @@ func (r *Reconciler) report(s *scope, plan vcenter.ZonePlan, outcome vcenter.Out
 	return !outcome.Running
 }
 
-// doing returns a message about the running steps.
-func doing(steps []vcenter.ConfigurationStep) string {
+// stepsMessage returns a message about the running steps.
+func stepsMessage(steps []vcenter.ConfigurationStep) string {
 	if len(steps) == 0 {
 		return "Removing unused objects"
 	}
@@ -184,11 +184,11 @@ func doing(steps []vcenter.ConfigurationStep) string {
 	for _, step := range steps {
 		texts = append(texts, fmt.Sprintf("%s %s: %s", step.Verb, step.ConfiguredItem, step.Why))
 	}
-	return few(texts)
+	return abbreviated(texts)
 }
 
-// few returns some of many texts: a rack can have a hundred hosts, and an event is limited to a thousand characters.
-func few(texts []string) string {
+// abbreviated returns some of many texts: a rack can have a hundred hosts, and an event is limited to a thousand characters.
+func abbreviated(texts []string) string {
 	const most = 6
 	if len(texts) <= most {
 		return strings.Join(texts, "; ")

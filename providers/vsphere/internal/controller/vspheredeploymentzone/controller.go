@@ -23,7 +23,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/conversion"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/origin"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/managementcluster"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
@@ -47,8 +47,8 @@ type Reconciler struct {
 	Namespace string
 	// Live reads from the API server, bypassing the cache.
 	Live client.Reader
-	// Here identifies this management cluster.
-	Here *origin.Here
+	// ManagementCluster identifies this management cluster.
+	ManagementCluster *managementcluster.ID
 	// RetryAfter is the delay after vCenter has rejected a change.
 	RetryAfter time.Duration
 
@@ -109,7 +109,7 @@ func (r *Reconciler) check(ctx context.Context, s *scope) (ctrl.Result, error) {
 		if !apierrors.IsNotFound(err) {
 			return ctrl.Result{}, fmt.Errorf("reading VSphereFailureDomain %s: %w", object.Spec.FailureDomain, err)
 		}
-		r.judge(zone, vcenter.ZoneReport{Problems: []inventory.ZoneProblem{{
+		r.setCheckResult(zone, vcenter.ZoneReport{Problems: []inventory.ZoneProblem{{
 			Reason:  infrav1.VSphereDeploymentZoneFailureDomainNotFoundReason,
 			Message: fmt.Sprintf("VSphereFailureDomain %s, named by spec.failureDomain, does not exist", object.Spec.FailureDomain),
 		}}})
@@ -120,22 +120,22 @@ func (r *Reconciler) check(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return ctrl.Result{}, err
 	}
 	session, account, err := r.VCenters.ForZone(ctx, object)
-	r.view(object, err)
+	r.setVCenterAvailable(object, err)
 	if err != nil {
-		return ctrl.Result{RequeueAfter: connection.AskAgain(err)}, ignoreWaits(err)
+		return ctrl.Result{RequeueAfter: connection.RetryAfter(err)}, ignoreWaits(err)
 	}
 	again, err := r.configure(ctx, s, session)
 	if err != nil {
-		r.view(object, err)
+		r.setVCenterAvailable(object, err)
 		return ctrl.Result{}, err
 	}
 	report, err := session.CheckZone(ctx, placement.Check(zone))
 	if err != nil {
-		r.view(object, err)
+		r.setVCenterAvailable(object, err)
 		return ctrl.Result{}, err
 	}
 	object.Status.CheckedBy = account
-	r.judge(zone, report)
+	r.setCheckResult(zone, report)
 	if again {
 		return ctrl.Result{RequeueAfter: r.RetryAfter}, nil
 	}
@@ -145,8 +145,8 @@ func (r *Reconciler) check(ctx context.Context, s *scope) (ctrl.Result, error) {
 	return ctrl.Result{}, nil
 }
 
-// view reports whether the zone can be checked, and since when its state is stale.
-func (r *Reconciler) view(zone *infrav1.VSphereDeploymentZone, err error) {
+// setVCenterAvailable reports whether the zone can be checked, and since when its state is stale.
+func (r *Reconciler) setVCenterAvailable(zone *infrav1.VSphereDeploymentZone, err error) {
 	condition := connection.Condition(err)
 	switch {
 	case err == nil:
@@ -176,7 +176,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	if len(machines) == 0 {
-		over, result, err := r.clearOut(ctx, s)
+		over, result, err := r.releaseConfigured(ctx, s)
 		if over && err == nil {
 			err = r.disown(ctx, zone)
 		}

@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	// wayOutOfUse is the advice for an item that cannot be removed because it is in use.
-	wayOutOfUse = "remove those references, or annotate the zone with " + infrav1.AbandonConfiguredAnnotation + " to leave it in vCenter"
-	// wayOut is the advice for an item that cannot be removed at all.
-	wayOut = "; annotate the zone with " + infrav1.AbandonConfiguredAnnotation + " to delete the zone anyway"
+	// inUseAdvice is the advice for an item that cannot be removed because it is in use.
+	inUseAdvice = "remove those references, or annotate the zone with " + infrav1.AbandonConfiguredAnnotation + " to leave it in vCenter"
+	// abandonAdvice is the advice for an item that cannot be removed at all.
+	abandonAdvice = "; annotate the zone with " + infrav1.AbandonConfiguredAnnotation + " to delete the zone anyway"
 )
 
-// clearOut removes what was created for a zone in deletion, and reports whether it is done.
-func (r *Reconciler) clearOut(ctx context.Context, s *scope) (over bool, result ctrl.Result, err error) {
+// releaseConfigured removes what was created for a zone in deletion, and reports whether it is done.
+func (r *Reconciler) releaseConfigured(ctx context.Context, s *scope) (over bool, result ctrl.Result, err error) {
 	zone := &s.VSphereDeploymentZone
 	if len(zone.Status.Configured) == 0 {
 		return true, ctrl.Result{}, nil
@@ -40,10 +40,10 @@ func (r *Reconciler) clearOut(ctx context.Context, s *scope) (over bool, result 
 		return true, ctrl.Result{}, nil
 	}
 	session, _, err := r.VCenters.ForZone(ctx, zone)
-	r.view(zone, err)
+	r.setVCenterAvailable(zone, err)
 	if err != nil {
-		r.deleting(zone, fmt.Sprintf("Objects created in vCenter cannot be removed: %s%s", conditionMessage(err), wayOut))
-		return false, ctrl.Result{RequeueAfter: connection.AskAgain(err)}, ignoreWaits(err)
+		r.deleting(zone, fmt.Sprintf("Objects created in vCenter cannot be removed: %s%s", conditionMessage(err), abandonAdvice))
+		return false, ctrl.Result{RequeueAfter: connection.RetryAfter(err)}, ignoreWaits(err)
 	}
 	outcome, err := r.release(ctx, s, session, recordsOf(zone), nil)
 	if err != nil {
@@ -57,9 +57,9 @@ func (r *Reconciler) clearOut(ctx context.Context, s *scope) (over bool, result 
 		r.deleting(zone, "Removing from vCenter: "+names(recordsOf(zone)))
 		return false, ctrl.Result{}, nil
 	case failed != nil:
-		r.deleting(zone, failed.Error()+wayOut)
+		r.deleting(zone, failed.Error()+abandonAdvice)
 	default:
-		r.deleting(zone, strings.Join(inUse(outcome), "; ")+": "+wayOutOfUse)
+		r.deleting(zone, strings.Join(inUse(outcome), "; ")+": "+inUseAdvice)
 	}
 	return false, ctrl.Result{RequeueAfter: r.RetryAfter}, nil
 }
@@ -75,7 +75,7 @@ func (r *Reconciler) deleting(zone *infrav1.VSphereDeploymentZone, message strin
 // that has recorded such an item removes it on its own deletion; one that would create it first takes it over.
 func (r *Reconciler) release(ctx context.Context, s *scope, session *vcenter.Session, left records, own items) (vcenter.Outcome, error) {
 	zone := &s.VSphereDeploymentZone
-	mark, err := r.Here.Mark(ctx)
+	mark, err := r.ManagementCluster.Mark(ctx)
 	if err != nil {
 		return vcenter.Outcome{}, err
 	}
@@ -83,7 +83,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope, session *vcenter.Ses
 	if err != nil {
 		return vcenter.Outcome{}, err
 	}
-	next, pending := recordsOf(zone), waitsFor(left, going)
+	next, pending := recordsOf(zone), blockedBy(left, going)
 	uses := []items{own}
 	for i := range beside {
 		other := &beside[i]
@@ -119,9 +119,9 @@ func (r *Reconciler) release(ctx context.Context, s *scope, session *vcenter.Ses
 	return outcome, nil
 }
 
-// waitsFor returns the items that a zone cannot remove before other zones in deletion have removed their parts: a category with
+// blockedBy returns the items that a zone cannot remove before other zones in deletion have removed their parts: a category with
 // a tag of theirs would count as used by another client and stay forever.
-func waitsFor(left records, going []placement.Zone) map[vcenter.ConfiguredItem]string {
+func blockedBy(left records, going []placement.Zone) map[vcenter.ConfiguredItem]string {
 	waits := map[vcenter.ConfiguredItem]string{}
 	for i := range going {
 		for part := range recordsOf(&going[i].VSphereDeploymentZone) {
@@ -138,7 +138,7 @@ func waitsFor(left records, going []placement.Zone) map[vcenter.ConfiguredItem]s
 // others returns the other zones of the vCenter, staying and in deletion. They are read from the API server: of two zones that
 // are deleted at the same time, neither must leave items to the other.
 func (r *Reconciler) others(ctx context.Context, zone *infrav1.VSphereDeploymentZone) (staying, going []placement.Zone, err error) {
-	beside, err := r.beside(ctx, r.Live, zone)
+	beside, err := r.otherZones(ctx, r.Live, zone)
 	if err != nil {
 		return nil, nil, err
 	}

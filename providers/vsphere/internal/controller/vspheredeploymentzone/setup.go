@@ -37,7 +37,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 		WithOptions(options).
 		Watches(&infrav1.VSphereFailureDomain{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfDomain),
 			builder.WithPredicates(domainChanged())).
-		Watches(&infrav1.VSphereDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(r.zonesBeside), builder.WithPredicates(configurationChanged())).
+		Watches(&infrav1.VSphereDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(r.otherZonesOfServer), builder.WithPredicates(configurationChanged())).
 		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfCluster), builder.WithPredicates(connection.Changed())).
 		Watches(&infrav1.VSphereClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfIdentity)).
 		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.zonesOfSecret)).
@@ -54,8 +54,8 @@ func (r *Reconciler) zonesOfDomain(ctx context.Context, domain client.Object) []
 	return r.zonesWhere(ctx, func(zone *infrav1.VSphereDeploymentZone) bool { return zone.Spec.FailureDomain == domain.GetName() })
 }
 
-// zonesBeside returns the other auto-configured zones of the vCenter, which may share items.
-func (r *Reconciler) zonesBeside(ctx context.Context, object client.Object) []reconcile.Request {
+// otherZonesOfServer returns the other auto-configured zones of the vCenter, which may share items.
+func (r *Reconciler) otherZonesOfServer(ctx context.Context, object client.Object) []reconcile.Request {
 	zone := object.(*infrav1.VSphereDeploymentZone)
 	return r.zonesWhere(ctx, func(other *infrav1.VSphereDeploymentZone) bool {
 		return other.Name != zone.Name && infrav1.SameServer(other.Spec.Server, zone.Spec.Server) && conditions.Has(other, infrav1.VSphereDeploymentZoneAutoConfiguredCondition)

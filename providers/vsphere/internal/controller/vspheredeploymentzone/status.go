@@ -20,9 +20,9 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// judge turns problems into conditions: one per check, upstream's two above them, and status.ready. It also records the
+// setCheckResult turns problems into conditions: one per check, upstream's two above them, and status.ready. It also records the
 // generations that were checked, so that the result of an older one is not mistaken for the current one.
-func (r *Reconciler) judge(judged *placement.Zone, report vcenter.ZoneReport) {
+func (r *Reconciler) setCheckResult(judged *placement.Zone, report vcenter.ZoneReport) {
 	zone, problems := &judged.VSphereDeploymentZone, report.Problems
 	before := zone.DeepCopy()
 	defer func() {
@@ -50,7 +50,7 @@ func (r *Reconciler) judge(judged *placement.Zone, report vcenter.ZoneReport) {
 
 	ready := len(problems) == 0
 	if zone.Status.Ready == nil || *zone.Status.Ready != ready {
-		r.announce(zone, problems)
+		r.recordReadyChange(zone, problems)
 	}
 	zone.Status.Ready = ptr.To(ready)
 	zone.Status.ObservedGeneration, zone.Status.FailureDomainGeneration = zone.Generation, 0
@@ -59,7 +59,7 @@ func (r *Reconciler) judge(judged *placement.Zone, report vcenter.ZoneReport) {
 	}
 }
 
-func (r *Reconciler) announce(zone *infrav1.VSphereDeploymentZone, problems []inventory.ZoneProblem) {
+func (r *Reconciler) recordReadyChange(zone *infrav1.VSphereDeploymentZone, problems []inventory.ZoneProblem) {
 	if len(problems) == 0 {
 		r.Recorder.Eventf(zone, nil, corev1.EventTypeNormal, "ZoneReady", "Check", "Failure domain %s can receive machines", zone.Spec.FailureDomain)
 		return

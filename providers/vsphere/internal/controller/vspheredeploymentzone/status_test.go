@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 )
 
-func TestTheReasonOfEveryCheckOfAZoneIsItsOwnAndDocumented(t *testing.T) {
+func TestZoneCheckReasonsAreUniqueAndDocumented(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	reasons := map[inventory.ZoneReason]bool{}

@@ -52,14 +52,14 @@ type scope struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereMachine, *scope]{
 		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, V1Beta1: conversion.MachineConditions(), Finalizer: infrav1.MachineFinalizer,
-		Gather: r.gather, Quiet: assignedSoon, Normal: r.reconcileNormal, Delete: r.reconcileDelete, Summarize: summarize,
+		Gather: r.gather, Quiet: assignmentGrace, Normal: r.reconcileNormal, Delete: r.reconcileDelete, Summarize: summarize,
 	}.Run(ctx, req, &infrav1.VSphereMachine{})
 }
 
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
 	s.vsphere.OwnerReferences = withoutCluster(s.vsphere.OwnerReferences)
 	if s.vm == nil {
-		if placed, err := r.makeVM(ctx, s); err != nil || !placed {
+		if placed, err := r.newVM(ctx, s); err != nil || !placed {
 			return ctrl.Result{}, err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // The API server would reject a Machine with any other value, and thereby everything else that is reported.
-func TestEveryNameOfAHostMakesALabel(t *testing.T) {
+func TestHostLabel(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 40)
 	for host, want := range map[string]string{

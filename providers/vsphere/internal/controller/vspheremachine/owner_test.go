@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestAMachineIsNoLongerItsClustersOwn(t *testing.T) {
+func TestWithoutClusterOwner(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	machine := metav1.OwnerReference{APIVersion: "cluster.x-k8s.io/v1beta2", Kind: "Machine", Name: "m"}

@@ -65,7 +65,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope, spec infrav1.VSphereV
 		}
 		return fmt.Errorf("creating VSphereVM %s: %w", name, err)
 	}
-	r.Recorder.Eventf(s.vsphere, vm, corev1.EventTypeNormal, "Placed", "Place", "Created VSphereVM %s %s", name, where(spec))
+	r.Recorder.Eventf(s.vsphere, vm, corev1.EventTypeNormal, "Placed", "Place", "Created VSphereVM %s %s", name, domainText(spec))
 	s.vm = vm
 	return nil
 }
@@ -79,11 +79,11 @@ func carryLabels(from *infrav1.VSphereMachine, to *infrav1.VSphereVM) {
 	}
 }
 
-// makeVM creates the VSphereVM of a machine that was never provisioned. The bootstrap data of a provisioned machine was
+// newVM creates the VSphereVM of a machine that was never provisioned. The bootstrap data of a provisioned machine was
 // consumed: a second virtual machine would join with an expired token, or initialize another control plane.
-func (r *Reconciler) makeVM(ctx context.Context, s *scope) (placed bool, err error) {
+func (r *Reconciler) newVM(ctx context.Context, s *scope) (placed bool, err error) {
 	if s.vsphere.Provisioned() {
-		removed(s)
+		reportRemoved(s)
 		return false, nil
 	}
 	if conditions.IsTrue(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition) { // it may exist without being in the cache yet
@@ -94,9 +94,9 @@ func (r *Reconciler) makeVM(ctx context.Context, s *scope) (placed bool, err err
 	return r.ensureVM(ctx, s)
 }
 
-// removed reports that a client other than Cluster API deleted the VSphereVM. The condition clears when the VSphereVM is
+// reportRemoved reports that a client other than Cluster API deleted the VSphereVM. The condition clears when the VSphereVM is
 // restored, for example from a backup.
-func removed(s *scope) {
+func reportRemoved(s *scope) {
 	name, err := vmName(s)
 	if err != nil {
 		name = s.machine.Name
@@ -105,7 +105,7 @@ func removed(s *scope) {
 		"VSphereVM %s was deleted outside Cluster API, together with its virtual machine, which is not recreated: delete Machine %s", name, s.machine.Name))
 }
 
-func where(spec infrav1.VSphereVMSpec) string {
+func domainText(spec infrav1.VSphereVMSpec) string {
 	if spec.Placement.FailureDomain == "" {
 		return "without a failure domain"
 	}

@@ -21,7 +21,7 @@ import (
 )
 
 // Cluster API considers the machine deleted when its VSphereMachine is deleted, but its VSphereVM would remain.
-func TestMachineIsHeldByAVSphereVMThatTheCacheDoesNotShowYet(t *testing.T) {
+func TestDeletionReadsVSphereVMLive(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
@@ -36,7 +36,7 @@ func TestMachineIsHeldByAVSphereVMThatTheCacheDoesNotShowYet(t *testing.T) {
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: infrav1.GroupVersion.String(), Kind: "VSphereMachine", Name: "node", UID: "1"}},
 	}}
 	server := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(machine, vm).WithObjects(machine, vm).Build()
-	r := &Reconciler{Client: &behind{Client: server}, Live: server, Recorder: events.NewFakeRecorder(10)}
+	r := &Reconciler{Client: &staleReader{Client: server}, Live: server, Recorder: events.NewFakeRecorder(10)}
 	key := client.ObjectKeyFromObject(machine)
 
 	_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
@@ -54,10 +54,10 @@ func TestMachineIsHeldByAVSphereVMThatTheCacheDoesNotShowYet(t *testing.T) {
 	g.Expect(server.Get(t.Context(), key, machine)).NotTo(Succeed())
 }
 
-// behind is a client whose cache shows no VSphereVM.
-type behind struct{ client.Client }
+// staleReader is a client whose cache shows no VSphereVM.
+type staleReader struct{ client.Client }
 
-func (b *behind) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+func (b *staleReader) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 	if _, ok := o.(*infrav1.VSphereVM); ok {
 		return apierrors.NewNotFound(infrav1.GroupVersion.WithResource("vspherevms").GroupResource(), key.Name)
 	}

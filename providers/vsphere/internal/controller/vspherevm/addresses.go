@@ -43,7 +43,7 @@ func (r *Reconciler) claims(s *scope) ipamclaim.Owner {
 
 // allocation holds the state of a virtual machine's claims.
 type allocation struct {
-	given []ipam.Given
+	allocated []ipam.Given
 	// waiting and problems are messages about claims without an address: those that are pending, and those that need action by
 	// the user.
 	waiting, problems []string
@@ -51,7 +51,7 @@ type allocation struct {
 	retryAfter time.Duration
 }
 
-func (a *allocation) askAgain(after time.Duration) {
+func (a *allocation) retryWithin(after time.Duration) {
 	if after > 0 && (a.retryAfter == 0 || after < a.retryAfter) {
 		a.retryAfter = after
 	}
@@ -62,17 +62,17 @@ func (a *allocation) message() string {
 	return strings.Join(slices.Concat(a.problems, a.waiting), "; ")
 }
 
-// asking is Owner.Address, which creates missing claims, or Owner.Held.
-type asking func(ctx context.Context, name string, pool ipamclusterv1.IPPoolReference) (ipamclaim.Answer, error)
+// addressFunc is Owner.Address, which creates missing claims, or Owner.Held.
+type addressFunc func(ctx context.Context, name string, pool ipamclusterv1.IPPoolReference) (ipamclaim.Answer, error)
 
-// unlessTwice wraps ask and rejects addresses that another claim has.
-func (r *Reconciler) unlessTwice(namespace string, ask asking) asking {
+// rejectDuplicates wraps ask and rejects addresses that another claim has.
+func (r *Reconciler) rejectDuplicates(namespace string, ask addressFunc) addressFunc {
 	return func(ctx context.Context, name string, pool ipamclusterv1.IPPoolReference) (ipamclaim.Answer, error) {
 		answer, err := ask(ctx, name, pool)
 		if err != nil || answer.Address == nil {
 			return answer, err
 		}
-		other, err := r.givenBefore(ctx, namespace, name, answer.Address)
+		other, err := r.allocatedBefore(ctx, namespace, name, answer.Address)
 		if err != nil || other == "" {
 			return answer, err
 		}
@@ -82,7 +82,7 @@ func (r *Reconciler) unlessTwice(namespace string, ask asking) asking {
 }
 
 // allocate requests every address.
-func allocate(ctx context.Context, vm *infrav1.VSphereVM, ask asking) (*allocation, error) {
+func allocate(ctx context.Context, vm *infrav1.VSphereVM, ask addressFunc) (*allocation, error) {
 	a := &allocation{}
 	for i, device := range vm.Spec.Network.Devices {
 		for j, pool := range device.AddressesFromPools {
@@ -92,17 +92,17 @@ func allocate(ctx context.Context, vm *infrav1.VSphereVM, ask asking) (*allocati
 			switch {
 			case errors.As(err, &refused):
 				a.problems = append(a.problems, refused.Error())
-				a.askAgain(refused.Again())
+				a.retryWithin(refused.Again())
 			case err != nil:
 				return nil, err
 			case answer.Address != nil:
-				a.given = append(a.given, ipam.Given{Claim: name, Device: i, IPAddressSpec: *answer.Address})
+				a.allocated = append(a.allocated, ipam.Given{Claim: name, Device: i, IPAddressSpec: *answer.Address})
 			case answer.Problem != "":
 				a.problems = append(a.problems, answer.Problem)
 			default:
 				a.waiting = append(a.waiting, fmt.Sprintf("Waiting for %s %s to assign an address to IPAddressClaim %s", pool.Kind, pool.Name, name))
 			}
-			a.askAgain(answer.RetryAfter)
+			a.retryWithin(answer.RetryAfter)
 		}
 	}
 	return a, nil
@@ -121,7 +121,7 @@ func (r *Reconciler) network(ctx context.Context, s *scope, hasThem bool) (*infr
 		conditions.Delete(s.vm, infrav1.VSphereVMIPAddressClaimsFulfilledCondition) // set by another manager
 		return &s.vm.Spec.Network, &allocation{}, nil
 	}
-	ask := r.unlessTwice(s.vm.Namespace, r.claims(s).Address)
+	ask := r.rejectDuplicates(s.vm.Namespace, r.claims(s).Address)
 	if hasThem {
 		ask = r.claims(s).Held
 	}
@@ -129,7 +129,7 @@ func (r *Reconciler) network(ctx context.Context, s *scope, hasThem bool) (*infr
 	if err != nil {
 		return nil, nil, err
 	}
-	network, err := ipam.Network(s.vm.Spec.Network, a.given)
+	network, err := ipam.Network(s.vm.Spec.Network, a.allocated)
 	if err != nil {
 		a.problems = append(a.problems, strings.Split(err.Error(), "\n")...)
 	}

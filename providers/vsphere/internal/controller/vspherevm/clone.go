@@ -22,9 +22,9 @@ import (
 // ensureVM clones the template unless the virtual machine exists.
 func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if s.found {
-		return r.awaitWhole(s), nil
+		return r.awaitUUIDs(s), nil
 	}
-	if p, err := r.absent(ctx, s); err != nil || p != reconcile.Proceed {
+	if p, err := r.mayCreate(ctx, s); err != nil || p != reconcile.Proceed {
 		return p, err
 	}
 	if device, missing := virtualmachine.WithoutAddress(s.vm.Spec.Network.Devices); missing {
@@ -44,7 +44,7 @@ func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (reconcile.Progress
 		return r.invalid(s, err)
 	}
 	if namesake, taken := s.session.VMInFolder(spec.Placement.FolderRef, spec.Name); taken {
-		return r.nameHeld(s, namesake)
+		return r.nameExists(s, namesake)
 	}
 	return r.clone(ctx, s, spec)
 }
@@ -57,26 +57,26 @@ func (r *Reconciler) invalid(s *scope, err error) (reconcile.Progress, error) {
 		return r.busy(s, fmt.Errorf("preparing to clone virtual machine %s: %w", s.vm.Name, err)), nil
 	case !virtualmachine.UserMistake(err):
 		return reconcile.Wait, err
-	case virtualmachine.Untold(err):
-		return r.again(s, virtualmachine.InvalidReason(err), err.Error()), nil
+	case virtualmachine.NoEventFollows(err):
+		return r.failAndRetry(s, virtualmachine.InvalidReason(err), err.Error()), nil
 	}
 	r.fail(s, virtualmachine.InvalidReason(err), err.Error())
 	return reconcile.Wait, nil
 }
 
-// awaitWhole waits until vCenter reports a new machine completely.
-func (r *Reconciler) awaitWhole(s *scope) reconcile.Progress {
+// awaitUUIDs waits until vCenter reports a new machine completely.
+func (r *Reconciler) awaitUUIDs(s *scope) reconcile.Progress {
 	if s.vm.Spec.BiosUUID != "" || s.observed.Whole() {
 		return reconcile.Proceed
 	}
 	return r.unfinished(s, s.observed)
 }
 
-// nameHeld handles a name that exists in the folder. A machine without UUIDs may be our own, from a clone that was not
+// nameExists handles a name that exists in the folder. A machine without UUIDs may be our own, from a clone that was not
 // recorded.
-func (r *Reconciler) nameHeld(s *scope, namesake vcenter.VM) (reconcile.Progress, error) {
+func (r *Reconciler) nameExists(s *scope, namesake vcenter.VM) (reconcile.Progress, error) {
 	if namesake.Whole() {
-		return r.nameTaken(s)
+		return r.nameConflict(s)
 	}
 	return r.unfinished(s, namesake), nil
 }
@@ -96,7 +96,7 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 		mode = infrav1.LinkedClone
 	}
 	again := r.failing(s, clone)
-	r.underWay(s, clone, infrav1.VSphereVMVirtualMachineWaitingForCloneReason, "")
+	r.reportProgress(s, clone, infrav1.VSphereVMVirtualMachineWaitingForCloneReason, "")
 	first := s.vm.Status.CloneMode == ""
 	if s.vm.Status.CloneMode != mode || s.vm.Status.TemplateRef != spec.Template.Ref {
 		s.vm.Status.CloneMode, s.vm.Status.Snapshot, s.vm.Status.TemplateRef = mode, spec.Snapshot, spec.Template.Ref
@@ -115,7 +115,7 @@ func (r *Reconciler) clone(ctx context.Context, s *scope, spec vcenter.CloneSpec
 	if err != nil {
 		return r.refused(s, "cloning", err)
 	}
-	if r.started(s, task, clone); !again {
+	if r.recordTask(s, task, clone); !again {
 		r.event(s, "Cloning", "Clone", "Cloning template %s", s.vm.Spec.Template)
 		if why := spec.Placement.PoolMissed; why != "" {
 			r.warn(s, "ResourcePoolNotUsed", "Clone", "The virtual machine is created in the root resource pool of compute cluster %s: spec.%s. Set the pool in "+
@@ -133,14 +133,14 @@ func (r *Reconciler) refused(s *scope, doing string, err error) (reconcile.Progr
 	case errors.Is(err, vcenter.ErrUnavailable):
 		return r.busy(s, err), nil
 	case errors.Is(err, vcenter.ErrDuplicateName) && !s.found:
-		return r.nameTaken(s)
+		return r.nameConflict(s)
 	case virtualmachine.Already(s.doing, err):
 		return reconcile.Retry(r.RetryAfter), nil // the event that the inventory shows the machine follows
 	case virtualmachine.UserMistake(err):
 		if why, ok := virtualmachine.HardwareRefused(s.vm.Spec, s.observed.Cluster, s.doing, err); ok {
-			return r.again(s, why.Reason, why.Message), nil
+			return r.failAndRetry(s, why.Reason, why.Message), nil
 		}
-		return r.again(s, virtualmachine.InvalidReason(err), err.Error()), nil
+		return r.failAndRetry(s, virtualmachine.InvalidReason(err), err.Error()), nil
 	}
 	return reconcile.Wait, err
 }

@@ -26,21 +26,21 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (reconcile.Progress,
 	if err != nil {
 		status.Unseen(s.vm, connection.Condition(err))
 		if connection.Waits(err) {
-			return reconcile.Retry(connection.AskAgain(err)), nil
+			return reconcile.Retry(connection.RetryAfter(err)), nil
 		}
 		return reconcile.Wait, err
 	}
 	conditions.Set(s.vm, connection.Condition(nil))
 	s.session = session
-	if err := r.recognise(ctx, s); err != nil {
+	if err := r.identify(ctx, s); err != nil {
 		return reconcile.Wait, err
 	}
 	return reconcile.Proceed, nil
 }
 
-// settleTask waits for the task in flight, and clears it when it has ended.
-func (r *Reconciler) settleTask(ctx context.Context, s *scope) (reconcile.Progress, error) {
-	if left := r.pausing(s); left > 0 {
+// finishTask waits for the task in flight, and clears it when it has ended.
+func (r *Reconciler) finishTask(ctx context.Context, s *scope) (reconcile.Progress, error) {
+	if left := r.remainingDelay(s); left > 0 {
 		return reconcile.Retry(left), r.observeInService(ctx, s)
 	}
 	if s.vm.Status.TaskRef == "" {
@@ -50,7 +50,7 @@ func (r *Reconciler) settleTask(ctx context.Context, s *scope) (reconcile.Progre
 	task, err := r.task(ctx, s)
 	if errors.Is(err, vcenter.ErrNotFound) {
 		// vCenter drops old tasks. The inventory shows the effect of the task, if any.
-		r.settled(s)
+		r.clearTask(s)
 		return reconcile.Proceed, nil
 	}
 	if err != nil {
@@ -67,10 +67,10 @@ func (r *Reconciler) settleTask(ctx context.Context, s *scope) (reconcile.Progre
 			s.finishedReason = infrav1.VSphereVMVirtualMachineConfiguringReason
 		}
 		r.failures.forget(client.ObjectKeyFromObject(s.vm))
-		r.settled(s)
+		r.clearTask(s)
 		return reconcile.Proceed, nil
 	case vcenter.TaskError:
-		r.settled(s)
+		r.clearTask(s)
 		return r.taskFailed(s, task)
 	default:
 		return reconcile.Wait, nil
@@ -137,16 +137,16 @@ func (r *Reconciler) task(ctx context.Context, s *scope) (vcenter.Task, error) {
 // fixed.
 func (r *Reconciler) taskFailed(s *scope, task vcenter.Task) (reconcile.Progress, error) {
 	if errors.Is(task.Err, vcenter.ErrDuplicateName) {
-		return r.nameTaken(s)
+		return r.nameConflict(s)
 	}
 	reason := infrav1.VSphereVMVirtualMachineTaskFailedReason
 	if errors.Is(task.Err, vcenter.ErrForbidden) {
 		reason = infrav1.VSphereVMVirtualMachinePrivilegeMissingReason
 	}
 	if why, ok := virtualmachine.HardwareRefused(s.vm.Spec, s.observed.Cluster, s.doing, task.Err); ok {
-		return r.again(s, why.Reason, why.Message), nil
+		return r.failAndRetry(s, why.Reason, why.Message), nil
 	}
-	return r.again(s, reason, failureOf(task)), nil
+	return r.failAndRetry(s, reason, failureOf(task)), nil
 }
 
 // failureOf returns what failed and why. It leaves out the task's reference, which differs with each attempt.
@@ -154,14 +154,14 @@ func failureOf(task vcenter.Task) string {
 	return fmt.Sprintf("%s: %v", cmp.Or(task.Method, "task"), task.Err)
 }
 
-// nameTaken handles a name conflict in the folder, found in the inventory or reported by vCenter, which also sees objects that
+// nameConflict handles a name conflict in the folder, found in the inventory or reported by vCenter, which also sees objects that
 // this account cannot. If the object is our own clone from before a restart that lost its task, the next lookup in the
 // inventory finds it.
-func (r *Reconciler) nameTaken(s *scope) (reconcile.Progress, error) {
+func (r *Reconciler) nameConflict(s *scope) (reconcile.Progress, error) {
 	if s.found {
 		return reconcile.Proceed, nil
 	}
-	return r.again(s, infrav1.VSphereVMVirtualMachineNameConflictReason, fmt.Sprintf(
+	return r.failAndRetry(s, infrav1.VSphereVMVirtualMachineNameConflictReason, fmt.Sprintf(
 		"folder %s already contains an object named %s that does not belong to this VSphereVM: rename or remove it, or delete the Machine",
 		cmp.Or(s.vm.Spec.Folder, "of the datacenter"), s.vm.Name)), nil
 }

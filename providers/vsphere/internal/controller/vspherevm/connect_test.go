@@ -16,18 +16,18 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-// shut returns no session.
-type shut struct{ why error }
+// failingVCenters returns no session.
+type failingVCenters struct{ why error }
 
-func (s shut) ForVM(context.Context, *infrav1.VSphereCluster, *infrav1.VSphereVM) (*vcenter.Session, error) {
+func (s failingVCenters) ForVM(context.Context, *infrav1.VSphereCluster, *infrav1.VSphereVM) (*vcenter.Session, error) {
 	return nil, s.why
 }
 
-func (shut) ClustersOf(string) []client.ObjectKey { return nil }
+func (failingVCenters) ClustersOf(string) []client.ObjectKey { return nil }
 
 // Its cluster may be on another server, or connect to this one with another thumbprint, so no other object requests the
 // machine's session.
-func TestMachineAsksAgainForASessionThatItsAccountWasRefused(t *testing.T) {
+func TestRejectedAccountIsRetried(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		why   error
@@ -39,7 +39,7 @@ func TestMachineAsksAgainForASessionThatItsAccountWasRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			r := &Reconciler{VCenters: shut{fmt.Errorf("logging in: %w", tc.why)}}
+			r := &Reconciler{VCenters: failingVCenters{fmt.Errorf("logging in: %w", tc.why)}}
 			p, err := r.connect(t.Context(), &scope{vm: &infrav1.VSphereVM{}, cluster: &infrav1.VSphereCluster{}})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(p.After()).To(Equal(tc.after))

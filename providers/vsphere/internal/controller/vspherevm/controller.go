@@ -146,7 +146,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 // provisioning returns the steps to a running machine. A step that has nothing to do only reads the inventory.
 func (r *Reconciler) provisioning() []reconcile.Step[*scope] {
 	return []reconcile.Step[*scope]{
-		r.connect, r.settleTask, r.ensureVM, r.ensureHardware, r.ensureDevices, r.ensureGroup, r.ensureModule, r.ensureMetadata, r.ensurePower, r.observe, r.ensureTags, r.ensureReady,
+		r.connect, r.finishTask, r.ensureVM, r.ensureHardware, r.ensureDevices, r.ensureGroup, r.ensureModule, r.ensureMetadata, r.ensurePower, r.observe, r.ensureTags, r.ensureReady,
 	}
 }
 
@@ -156,7 +156,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope, all []reconcile.Step[*sc
 	case err != nil:
 		return ctrl.Result{}, err
 	case p != reconcile.Proceed:
-		return ctrl.Result{RequeueAfter: r.unlessDone(s, p.After())}, nil
+		return ctrl.Result{RequeueAfter: r.requeueIfTaskEnded(s, p.After())}, nil
 	}
 	return ctrl.Result{RequeueAfter: s.later}, nil
 }

@@ -26,7 +26,7 @@ const defaultSoftPowerOffTimeout = 5 * time.Minute
 
 // deletion returns the steps of a deletion. None of them reads a failure domain or a zone, which may be deleted already.
 func (r *Reconciler) deletion() []reconcile.Step[*scope] {
-	return []reconcile.Step[*scope]{r.releaseUnattempted, r.connectToDelete, r.settleDeletion, r.settleIdentity, r.awaitHost, r.powerOff, r.leaveModule, r.destroy, r.release}
+	return []reconcile.Step[*scope]{r.releaseUnattempted, r.connectToDelete, r.finishTaskBeforeDeletion, r.requireIdentity, r.awaitHost, r.powerOff, r.leaveModule, r.destroy, r.release}
 }
 
 // releaseUnattempted releases a VSphereVM for which no clone was ever started: its vCenter may never have been reachable.
@@ -36,7 +36,7 @@ func (r *Reconciler) releaseUnattempted(ctx context.Context, s *scope) (reconcil
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, "")
 	}
 	if s.vm.Status.CloneMode == "" && s.vm.Status.TaskRef == "" && s.vm.Spec.BiosUUID == "" && s.vm.Status.VMRef == "" {
-		return r.letGo(ctx, s)
+		return r.removeFinalizer(ctx, s)
 	}
 	return reconcile.Proceed, nil
 }
@@ -50,10 +50,10 @@ func (r *Reconciler) connectToDelete(ctx context.Context, s *scope) (reconcile.P
 	return r.connect(ctx, s)
 }
 
-// settleDeletion waits for the task in flight first: a clone that is destroyed halfway leaves files behind. Its result does not
+// finishTaskBeforeDeletion waits for the task in flight first: a clone that is destroyed halfway leaves files behind. Its result does not
 // matter.
-func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (reconcile.Progress, error) {
-	if left := r.pausing(s); left > 0 {
+func (r *Reconciler) finishTaskBeforeDeletion(ctx context.Context, s *scope) (reconcile.Progress, error) {
+	if left := r.remainingDelay(s); left > 0 {
 		return reconcile.Retry(left), nil
 	}
 	if s.vm.Status.TaskRef == "" {
@@ -74,9 +74,9 @@ func (r *Reconciler) settleDeletion(ctx context.Context, s *scope) (reconcile.Pr
 		}
 		s.destroyed = s.vm.Status.TaskOperation == destroy && task.Entity == s.vm.Status.VMRef
 	case s.found:
-		return r.failed(ctx, s, task)
+		return r.handleFailedTask(ctx, s, task)
 	}
-	r.settled(s)
+	r.clearTask(s)
 	return reconcile.Proceed, nil
 }
 
@@ -85,9 +85,9 @@ func showTask(s *scope) {
 	setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf("Waiting for task %s to complete", s.vm.Status.TaskRef))
 }
 
-// failed handles a task that failed while the machine is still in the inventory, which may lag behind vCenter. A destroy task
+// handleFailedTask handles a task that failed while the machine is still in the inventory, which may lag behind vCenter. A destroy task
 // may report NotFound for an object other than the machine, so the existence of the machine is checked in vCenter.
-func (r *Reconciler) failed(ctx context.Context, s *scope, task vcenter.Task) (reconcile.Progress, error) {
+func (r *Reconciler) handleFailedTask(ctx context.Context, s *scope, task vcenter.Task) (reconcile.Progress, error) {
 	if s.doing == destroy && virtualmachine.Already(destroy, task.Err) {
 		exists, err := s.session.Exists(ctx, s.observed.Ref)
 		if err != nil {
@@ -97,23 +97,23 @@ func (r *Reconciler) failed(ctx context.Context, s *scope, task vcenter.Task) (r
 			return r.waitForInventory(s), nil
 		}
 	}
-	return r.undone(s, task), nil
+	return r.retryFailedTask(s, task), nil
 }
 
-// undone reports a task that failed and left the machine in place, and retries it after a delay.
-func (r *Reconciler) undone(s *scope, task vcenter.Task) reconcile.Progress {
-	r.settled(s)
+// retryFailedTask reports a task that failed and left the machine in place, and retries it after a delay.
+func (r *Reconciler) retryFailedTask(s *scope, task vcenter.Task) reconcile.Progress {
+	r.clearTask(s)
 	reason, message := infrav1.VSphereVMVirtualMachineDeletingReason, failureOf(task)
 	if unmanaged, why := virtualmachine.Unmanageable(s.observed); !s.observed.Connected() && unmanaged == infrav1.VSphereVMVirtualMachineUnmanageableReason {
 		reason, message = unmanaged, fmt.Sprintf("%s; %s: %s", why, message, virtualmachine.ByHand(s.observed))
 	}
-	return r.again(s, reason, message)
+	return r.failAndRetry(s, reason, message)
 }
 
-// settleIdentity stops a deletion that cannot identify its virtual machine.
-func (r *Reconciler) settleIdentity(_ context.Context, s *scope) (reconcile.Progress, error) {
+// requireIdentity stops a deletion that cannot identify its virtual machine.
+func (r *Reconciler) requireIdentity(_ context.Context, s *scope) (reconcile.Progress, error) {
 	if len(s.verdict.Rivals) > 0 && !s.found && !s.destroyed {
-		return r.ambiguous(s), nil
+		return r.reportAmbiguous(s), nil
 	}
 	return reconcile.Proceed, nil
 }
@@ -150,7 +150,7 @@ func (r *Reconciler) powerOff(ctx context.Context, s *scope) (reconcile.Progress
 	if err != nil {
 		return r.refused(s, "powering off", err)
 	}
-	r.started(s, task, powerOff)
+	r.recordTask(s, task, powerOff)
 	showTask(s)
 	return reconcile.Wait, nil
 }
@@ -161,7 +161,7 @@ func (r *Reconciler) shutDownGuest(ctx context.Context, s *scope) (p reconcile.P
 	asked := conditions.Get(s.vm, infrav1.VSphereVMGuestSoftPowerOffSucceededCondition)
 	if asked == nil {
 		if err := s.session.ShutdownGuest(ctx, s.observed.Ref); err != nil {
-			return r.notAsked(s, soft, err)
+			return r.shutdownRejected(s, soft, err)
 		}
 		asked = &metav1.Condition{LastTransitionTime: metav1.NewTime(r.Clock.Now())}
 		status.False(s.vm, infrav1.VSphereVMGuestSoftPowerOffSucceededCondition, infrav1.VSphereVMGuestSoftPowerOffInProgressReason, "")
@@ -176,9 +176,9 @@ func (r *Reconciler) shutDownGuest(ctx context.Context, s *scope) (p reconcile.P
 	return reconcile.Proceed, true, nil
 }
 
-// notAsked handles a rejected shutdown request. Only a guest that cannot shut down is powered off at once; other problems may
+// shutdownRejected handles a rejected shutdown request. Only a guest that cannot shut down is powered off at once; other problems may
 // be transient, and are retried until the timeout of the guest.
-func (r *Reconciler) notAsked(s *scope, soft bool, err error) (p reconcile.Progress, done bool, _ error) {
+func (r *Reconciler) shutdownRejected(s *scope, soft bool, err error) (p reconcile.Progress, done bool, _ error) {
 	s.doing = powerOff
 	unable := errors.Is(err, vcenter.ErrNoTools)
 	switch overdue := s.vm.DeletionTimestamp.Add(softTimeout(s)).Before(r.Clock.Now()); {
@@ -186,7 +186,7 @@ func (r *Reconciler) notAsked(s *scope, soft bool, err error) (p reconcile.Progr
 		r.warn(s, "SoftPowerOffFailed", "Delete", "Guest cannot shut down, powering off: %v", err)
 		return reconcile.Proceed, true, nil
 	case unable:
-		return r.again(s, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf(
+		return r.failAndRetry(s, infrav1.VSphereVMVirtualMachineDeletingReason, fmt.Sprintf(
 			"guest cannot shut down: %v: start VMware Tools or set powerOffMode to trySoft or hard", err)), false, nil
 	}
 	p, err = r.refused(s, "shutting down the guest of", err)
@@ -213,7 +213,7 @@ func (r *Reconciler) destroy(ctx context.Context, s *scope) (reconcile.Progress,
 	if err != nil {
 		return r.refused(s, "destroying", err)
 	}
-	r.started(s, task, destroy)
+	r.recordTask(s, task, destroy)
 	showTask(s)
 	r.event(s, "Destroying", "Delete", "Destroying virtual machine %s", s.observed.Path)
 	return reconcile.Wait, nil
@@ -230,7 +230,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (reconcile.Progress,
 			return r.refused(s, "looking up", err)
 		}
 		if exists {
-			return r.outOfReach(s), nil
+			return r.reportNotVisible(s), nil
 		}
 	case unidentified(s.vm):
 		if p, err := r.awaitLostClone(ctx, s); err != nil || p != reconcile.Proceed {
@@ -240,11 +240,11 @@ func (r *Reconciler) release(ctx context.Context, s *scope) (reconcile.Progress,
 	if len(s.verdict.Strangers) > 0 {
 		r.warn(s, "LeftAlone", "Delete", "%s is not deleted: nothing proves that it is this VSphereVM's virtual machine", virtualmachine.Paths(s.verdict.Strangers))
 	}
-	return r.letGo(ctx, s)
+	return r.removeFinalizer(ctx, s)
 }
 
-// letGo completes a deletion.
-func (r *Reconciler) letGo(ctx context.Context, s *scope) (reconcile.Progress, error) {
+// removeFinalizer completes a deletion.
+func (r *Reconciler) removeFinalizer(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if err := r.releaseAddresses(ctx, s); err != nil {
 		return reconcile.Wait, err
 	}

@@ -45,13 +45,13 @@ func (r *Reconciler) observeDomain(ctx context.Context, s *scope) error {
 	case observed == asked:
 		status.True(s.vm, infrav1.VSphereVMInFailureDomainCondition, infrav1.VSphereVMInFailureDomainReason)
 	default:
-		r.outside(s, location, observed)
+		r.reportOutside(s, location, observed)
 	}
 	return nil
 }
 
-// outside reports that the machine runs outside of its failure domain.
-func (r *Reconciler) outside(s *scope, at vcenter.Location, observed string) {
+// reportOutside reports that the machine runs outside of its failure domain.
+func (r *Reconciler) reportOutside(s *scope, at vcenter.Location, observed string) {
 	asked := s.vm.Spec.Placement
 	place := fmt.Sprintf("runs on host %s of %s, outside failure domain %s", at.Host, at.ComputeCluster, asked.FailureDomain)
 	if asked.HostGroupName != "" && !slices.Contains(at.HostGroups, asked.HostGroupName) {

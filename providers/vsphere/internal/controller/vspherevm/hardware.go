@@ -19,7 +19,7 @@ import (
 // vCenter does not support.
 func (r *Reconciler) ensureHardware(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	wanted := s.vm.Spec.HardwareVersion
-	if wanted == "" || !s.settling() || s.finishedOperation == upgrade {
+	if wanted == "" || !s.configurable() || s.finishedOperation == upgrade {
 		return reconcile.Proceed, nil
 	}
 	s.doing = upgrade
@@ -38,13 +38,13 @@ func (r *Reconciler) ensureHardware(ctx context.Context, s *scope) (reconcile.Pr
 	if err != nil {
 		return r.refused(s, "upgrading the hardware of", err)
 	}
-	r.started(s, task, upgrade)
-	r.underWay(s, upgrade, infrav1.VSphereVMVirtualMachineUpgradingHardwareReason, fmt.Sprintf("Upgrading from %s to %s", has.Version, wanted))
+	r.recordTask(s, task, upgrade)
+	r.reportProgress(s, upgrade, infrav1.VSphereVMVirtualMachineUpgradingHardwareReason, fmt.Sprintf("Upgrading from %s to %s", has.Version, wanted))
 	return reconcile.Wait, nil
 }
 
-// settling reports whether the machine is powered off and can be changed.
-func (s *scope) settling() bool {
+// configurable reports whether the machine is powered off and can be changed.
+func (s *scope) configurable() bool {
 	return s.observed.Power == vcenter.PoweredOff && s.observed.Connected()
 }
 
@@ -59,7 +59,7 @@ func (r *Reconciler) ensureDevices(ctx context.Context, s *scope) (reconcile.Pro
 		r.observeDevices(ctx, s, wanted)
 		return reconcile.Proceed, nil
 	}
-	if !s.settling() || s.finishedOperation == addDevice {
+	if !s.configurable() || s.finishedOperation == addDevice {
 		return reconcile.Proceed, nil
 	}
 	s.doing = addDevice
@@ -75,8 +75,8 @@ func (r *Reconciler) ensureDevices(ctx context.Context, s *scope) (reconcile.Pro
 	if err != nil {
 		return r.refused(s, "adding devices to", err)
 	}
-	r.started(s, task, addDevice)
-	r.underWay(s, addDevice, infrav1.VSphereVMVirtualMachineAddingPCIDevicesReason, "Adding "+virtualmachine.Listed(missing))
+	r.recordTask(s, task, addDevice)
+	r.reportProgress(s, addDevice, infrav1.VSphereVMVirtualMachineAddingPCIDevicesReason, "Adding "+virtualmachine.Listed(missing))
 	return reconcile.Wait, nil
 }
 

@@ -102,7 +102,7 @@ func (r *Reconciler) withoutModule(s *scope, doing string, err error) (reconcile
 	if s.observed.Power != vcenter.PoweredOn {
 		return r.refused(s, doing, err)
 	}
-	s.later = r.putOff(s, false)
+	s.later = r.backOff(s, false)
 	return reconcile.Proceed, nil
 }
 

@@ -18,11 +18,11 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// The delay after a failure doubles from Reconciler.RetryAfter to longestPause times that: a full datastore stays full for
+// The delay after a failure doubles from Reconciler.RetryAfter to maxDelayFactor times that: a full datastore stays full for
 // longer than a minute, and all its machines retry. A busy vCenter recovers sooner.
 const (
-	longestPause     = 15
-	shortestBusyPart = 16
+	maxDelayFactor   = 15
+	busyDelayDivisor = 16
 )
 
 // failures counts consecutive failures per object. They are lost in a restart, after which the delays are short again.
@@ -46,7 +46,7 @@ type situation struct {
 	inventory        int // change count of the objects around the virtual machine
 	found, connected bool
 	power            vcenter.PowerState
-	nameTaken        bool
+	nameConflict     bool
 }
 
 // add records a failure and returns how often the same failure has occurred in a row.
@@ -90,23 +90,23 @@ func (f *failures) forget(key client.ObjectKey) {
 	delete(f.known, key)
 }
 
-// again reports a failure and schedules the next attempt.
-func (r *Reconciler) again(s *scope, reason, message string) reconcile.Progress {
+// failAndRetry reports a failure and schedules the next attempt.
+func (r *Reconciler) failAndRetry(s *scope, reason, message string) reconcile.Progress {
 	r.fail(s, reason, message)
-	pause := r.putOff(s, false)
+	pause := r.backOff(s, false)
 	s.vm.Status.RetryAfter.Time = r.Clock.Now().Add(pause)
 	return reconcile.Retry(pause)
 }
 
-// putOff records a failure and returns the delay until the next attempt.
-func (r *Reconciler) putOff(s *scope, busy bool) time.Duration {
+// backOff records a failure and returns the delay until the next attempt.
+func (r *Reconciler) backOff(s *scope, busy bool) time.Duration {
 	times := r.failures.add(client.ObjectKeyFromObject(s.vm), failure{
 		server: s.vm.Spec.Server, doing: s.doing, busy: busy, in: s.situation(),
 	})
 	if busy {
-		return doubled(r.RetryAfter/shortestBusyPart, times, r.RetryAfter)
+		return doubled(r.RetryAfter/busyDelayDivisor, times, r.RetryAfter)
 	}
-	return doubled(r.RetryAfter, times, longestPause*r.RetryAfter)
+	return doubled(r.RetryAfter, times, maxDelayFactor*r.RetryAfter)
 }
 
 // busy retries soon after vCenter was busy. No event reports that it no longer is.
@@ -115,7 +115,7 @@ func (r *Reconciler) busy(s *scope, err error) reconcile.Progress {
 		reason := conditions.GetReason(s.vm, infrav1.VSphereVMVirtualMachineProvisionedCondition)
 		setProvisioned(s.vm, cmp.Or(reason, infrav1.VSphereVMVirtualMachineNotProvisionedReason), err.Error())
 	}
-	return reconcile.Retry(r.putOff(s, true))
+	return reconcile.Retry(r.backOff(s, true))
 }
 
 func doubled(first time.Duration, times int, most time.Duration) time.Duration {
@@ -125,9 +125,9 @@ func doubled(first time.Duration, times int, most time.Duration) time.Duration {
 	return min(first, most)
 }
 
-// pausing returns the remaining delay after a failure. The delay ends early if the specification or the inventory around the
+// remainingDelay returns the remaining delay after a failure. The delay ends early if the specification or the inventory around the
 // virtual machine has changed, or, without a recorded failure, as after a restart, if the object is in deletion.
-func (r *Reconciler) pausing(s *scope) time.Duration {
+func (r *Reconciler) remainingDelay(s *scope) time.Duration {
 	if s.vm.Status.RetryAfter.IsZero() {
 		return 0
 	}
@@ -146,9 +146,9 @@ func (r *Reconciler) failing(s *scope, doing operation) bool {
 	return known && !last.busy && last.doing == doing && last.in.generation == s.vm.Generation
 }
 
-// underWay reports a transient step. After a failure, the failure stays visible until the step has succeeded: a reason that
+// reportProgress reports a transient step. After a failure, the failure stays visible until the step has succeeded: a reason that
 // changes back and forth with every attempt would record an event each time.
-func (r *Reconciler) underWay(s *scope, doing operation, reason, message string) {
+func (r *Reconciler) reportProgress(s *scope, doing operation, reason, message string) {
 	if s.doing = doing; !r.failing(s, doing) {
 		setProvisioned(s.vm, reason, message)
 	}
@@ -162,7 +162,7 @@ func (s *scope) situation() situation {
 	if s.found {
 		now.inventory = s.session.Changes(s.observed.ClusterRef)
 	} else if at, err := s.session.Resolve(virtualmachine.PlacementOf(s.vm)); err == nil {
-		_, now.nameTaken = s.session.VMInFolder(at.FolderRef, s.vm.Name)
+		_, now.nameConflict = s.session.VMInFolder(at.FolderRef, s.vm.Name)
 		now.inventory = s.session.Changes(append(networkRefs(at), at.ClusterRef, at.PoolRef, at.FolderRef, at.DatastoreRef)...)
 	}
 	return now

@@ -28,7 +28,7 @@ import (
 // SetupWithManager registers the controller.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub *events.Hub, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.VSphereVM{}, wakeIndex, wakenBy); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.VSphereVM{}, eventIndex, eventKeys); err != nil {
 		return err
 	}
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &ipamclusterv1.IPAddressClaim{}, ipamclaim.OwnerIndex, ownedByVM()); err != nil {

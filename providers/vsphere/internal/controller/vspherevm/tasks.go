@@ -79,21 +79,21 @@ func taskOn(server, task string) taskKey {
 	return taskKey{server: infrav1.ServerAddress(server), task: task}
 }
 
-// started records a task in flight.
-func (r *Reconciler) started(s *scope, task string, to operation) {
+// recordTask records a task in flight.
+func (r *Reconciler) recordTask(s *scope, task string, to operation) {
 	s.vm.Status.TaskRef, s.vm.Status.TaskOperation = task, to
 	r.tasks.add(inFlight(s.vm), client.ObjectKeyFromObject(s.vm))
 }
 
-// settled clears the task in flight.
-func (r *Reconciler) settled(s *scope) {
+// clearTask clears the task in flight.
+func (r *Reconciler) clearTask(s *scope) {
 	r.tasks.remove(inFlight(s.vm))
 	s.vm.Status.TaskRef, s.vm.Status.TaskOperation = "", ""
 }
 
-// unlessDone requeues immediately if the task in flight has already ended: its event may have arrived before the task was
+// requeueIfTaskEnded requeues immediately if the task in flight has already ended: its event may have arrived before the task was
 // mapped to its object.
-func (r *Reconciler) unlessDone(s *scope, after time.Duration) time.Duration {
+func (r *Reconciler) requeueIfTaskEnded(s *scope, after time.Duration) time.Duration {
 	if s.session == nil || s.vm.Status.TaskRef == "" || s.finished.Ref == s.vm.Status.TaskRef {
 		return after
 	}

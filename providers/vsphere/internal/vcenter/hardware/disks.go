@@ -92,7 +92,7 @@ func addDisks(template Template, disks []DataDisk, policy string) ([]types.BaseV
 	if len(disks) == 0 {
 		return nil, nil
 	}
-	free := template.freePlaces()
+	free := template.freeSlots()
 	if len(free) < len(disks) {
 		return nil, fmt.Errorf("%w: dataDisks has %d disks, but the template's controllers have capacity for %d: remove some, "+
 			"or give the template a paravirtual SCSI controller and hardware version %s or later", vcerrors.ErrInvalid, len(disks), len(free), types.VMX14)
@@ -130,12 +130,12 @@ func (p Provisioning) backing() *types.VirtualDiskFlatVer2BackingInfo {
 	return backing
 }
 
-// place is a controller unit to which a disk can be attached.
-type place struct{ controller, unit int32 }
+// diskSlot is a controller unit to which a disk can be attached.
+type diskSlot struct{ controller, unit int32 }
 
-// freePlaces returns the free units of the first disk's controller, then those of the other SCSI controllers. Guests number
+// freeSlots returns the free units of the first disk's controller, then those of the other SCSI controllers. Guests number
 // their disks in this order.
-func (t Template) freePlaces() []place {
+func (t Template) freeSlots() []diskSlot {
 	devices := t.Devices
 	var controllers object.VirtualDeviceList
 	if disks := devices.SelectByType((*types.VirtualDisk)(nil)); len(disks) > 0 {
@@ -148,14 +148,14 @@ func (t Template) freePlaces() []place {
 			controllers = append(controllers, controller)
 		}
 	}
-	var free []place
+	var free []diskSlot
 	for _, controller := range controllers {
-		free = append(free, freePlacesOf(controller, devices, t.unitsOf(controller))...)
+		free = append(free, freeSlotsOf(controller, devices, t.unitsOf(controller))...)
 	}
 	return free
 }
 
-func freePlacesOf(controller types.BaseVirtualDevice, devices object.VirtualDeviceList, units int32) []place {
+func freeSlotsOf(controller types.BaseVirtualDevice, devices object.VirtualDeviceList, units int32) []diskSlot {
 	key, taken := controller.GetVirtualDevice().Key, map[int32]bool{}
 	if scsi, ok := controller.(types.BaseVirtualSCSIController); ok {
 		taken[scsiControllerAt] = true
@@ -166,10 +166,10 @@ func freePlacesOf(controller types.BaseVirtualDevice, devices object.VirtualDevi
 			taken[*d.UnitNumber] = true
 		}
 	}
-	var free []place
+	var free []diskSlot
 	for unit := range units {
 		if !taken[unit] {
-			free = append(free, place{key, unit})
+			free = append(free, diskSlot{key, unit})
 		}
 	}
 	return free

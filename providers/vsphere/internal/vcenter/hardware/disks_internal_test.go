@@ -15,7 +15,7 @@ func diskAt(controller, unit int32) *types.VirtualDisk {
 	return &types.VirtualDisk{VirtualDevice: types.VirtualDevice{Key: 2000 + unit, ControllerKey: controller, UnitNumber: &unit}}
 }
 
-func TestDataDisksGoWhereTheTemplatesControllersHaveRoom(t *testing.T) {
+func TestDataDisksUseFreeControllerSlots(t *testing.T) {
 	t.Parallel()
 	base := func(key int32) types.VirtualController {
 		return types.VirtualController{VirtualDevice: types.VirtualDevice{Key: key}}
@@ -33,29 +33,29 @@ func TestDataDisksGoWhereTheTemplatesControllersHaveRoom(t *testing.T) {
 		devices     object.VirtualDeviceList
 		hardware    string
 		room        int
-		first, last place
+		first, last diskSlot
 	}{
-		"paravirtual":                       {object.VirtualDeviceList{paravirtual(1000), diskAt(1000, 0)}, "vmx-19", 62, place{1000, 1}, place{1000, 63}},
-		"paravirtual and old":               {object.VirtualDeviceList{paravirtual(1000), diskAt(1000, 0)}, "vmx-13", 14, place{1000, 1}, place{1000, 15}},
-		"paravirtual, of its time":          {object.VirtualDeviceList{paravirtual(1000), diskAt(1000, 0)}, "vmx-14", 62, place{1000, 1}, place{1000, 63}},
-		"LSI Logic":                         {object.VirtualDeviceList{logic, diskAt(1000, 0)}, "vmx-19", 14, place{1000, 1}, place{1000, 15}},
-		"the next controller is taken, too": {object.VirtualDeviceList{logic, paravirtual(1001), diskAt(1000, 0)}, "vmx-19", 14 + 63, place{1000, 1}, place{1001, 63}},
-		"the first disk's comes first":      {object.VirtualDeviceList{logic, paravirtual(1001), diskAt(1001, 0)}, "vmx-19", 62 + 15, place{1001, 1}, place{1000, 15}},
-		"SATA":                              {object.VirtualDeviceList{sata, diskAt(15000, 0)}, "vmx-19", 29, place{15000, 1}, place{15000, 29}},
-		"NVMe":                              {object.VirtualDeviceList{nvme, diskAt(31000, 0)}, "vmx-19", 14, place{31000, 1}, place{31000, 14}},
-		"gaps are filled":                   {object.VirtualDeviceList{logic, diskAt(1000, 1), diskAt(1000, 3)}, "vmx-19", 13, place{1000, 0}, place{1000, 15}},
-		"no disk":                           {object.VirtualDeviceList{logic}, "vmx-19", 15, place{1000, 0}, place{1000, 15}},
+		"paravirtual":                       {object.VirtualDeviceList{paravirtual(1000), diskAt(1000, 0)}, "vmx-19", 62, diskSlot{1000, 1}, diskSlot{1000, 63}},
+		"paravirtual and old":               {object.VirtualDeviceList{paravirtual(1000), diskAt(1000, 0)}, "vmx-13", 14, diskSlot{1000, 1}, diskSlot{1000, 15}},
+		"paravirtual, of its time":          {object.VirtualDeviceList{paravirtual(1000), diskAt(1000, 0)}, "vmx-14", 62, diskSlot{1000, 1}, diskSlot{1000, 63}},
+		"LSI Logic":                         {object.VirtualDeviceList{logic, diskAt(1000, 0)}, "vmx-19", 14, diskSlot{1000, 1}, diskSlot{1000, 15}},
+		"the next controller is taken, too": {object.VirtualDeviceList{logic, paravirtual(1001), diskAt(1000, 0)}, "vmx-19", 14 + 63, diskSlot{1000, 1}, diskSlot{1001, 63}},
+		"the first disk's comes first":      {object.VirtualDeviceList{logic, paravirtual(1001), diskAt(1001, 0)}, "vmx-19", 62 + 15, diskSlot{1001, 1}, diskSlot{1000, 15}},
+		"SATA":                              {object.VirtualDeviceList{sata, diskAt(15000, 0)}, "vmx-19", 29, diskSlot{15000, 1}, diskSlot{15000, 29}},
+		"NVMe":                              {object.VirtualDeviceList{nvme, diskAt(31000, 0)}, "vmx-19", 14, diskSlot{31000, 1}, diskSlot{31000, 14}},
+		"gaps are filled":                   {object.VirtualDeviceList{logic, diskAt(1000, 1), diskAt(1000, 3)}, "vmx-19", 13, diskSlot{1000, 0}, diskSlot{1000, 15}},
+		"no disk":                           {object.VirtualDeviceList{logic}, "vmx-19", 15, diskSlot{1000, 0}, diskSlot{1000, 15}},
 		"no controller":                     {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			free := Template{Devices: test.devices, Hardware: test.hardware}.freePlaces()
+			free := Template{Devices: test.devices, Hardware: test.hardware}.freeSlots()
 			g.Expect(free).To(HaveLen(test.room))
 			if test.room == 0 {
 				return
 			}
-			g.Expect([]place{free[0], free[len(free)-1]}).To(Equal([]place{test.first, test.last}))
+			g.Expect([]diskSlot{free[0], free[len(free)-1]}).To(Equal([]diskSlot{test.first, test.last}))
 			for _, place := range free {
 				if place.controller < 15000 {
 					g.Expect(place.unit).NotTo(BeEquivalentTo(scsiControllerAt), "that is the controller's own")
@@ -65,7 +65,7 @@ func TestDataDisksGoWhereTheTemplatesControllersHaveRoom(t *testing.T) {
 	}
 }
 
-func TestAllocationOfNothingLeavesTheTemplates(t *testing.T) {
+func TestEmptyAllocationKeepsTemplate(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(Allocation{}.info()).To(BeNil())

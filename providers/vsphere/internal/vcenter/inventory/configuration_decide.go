@@ -14,7 +14,7 @@ type ConfigurationVerb string
 
 // Kinds of changes.
 const (
-	Make   ConfigurationVerb = "Make"   // it is missing
+	Create ConfigurationVerb = "Create" // it is missing
 	Change ConfigurationVerb = "Change" // the failure domain, or the set of hosts that carry a tag, changed since it was created
 	Repair ConfigurationVerb = "Repair" // another client has changed or removed it
 )
@@ -67,19 +67,19 @@ func (d *decision) one(w ConfiguredWanted) {
 	}
 	switch {
 	case !exists:
-		d.absent(w, record, ours)
+		d.missing(w, record, ours)
 	case ours && !is.Foreign: // otherwise another owner's, as far as can be determined
 		d.compare(w, is, record)
 	}
 }
 
-// absent decides about an item that does not exist.
-func (d *decision) absent(w ConfiguredWanted, record ConfiguredRecord, ours bool) {
+// missing decides about an item that does not exist.
+func (d *decision) missing(w ConfiguredWanted, record ConfiguredRecord, ours bool) {
 	made := ours && record.Made
 	switch {
 	case w.Adopt:
 		d.blocked[w.ConfiguredItem] = true
-	case d.waits(w):
+	case d.blockedByMissing(w):
 		d.keep(w.ConfiguredItem, record, ours)
 	case w.Problem != "":
 		d.plan.Problems = append(d.plan.Problems, w.Problem)
@@ -90,7 +90,7 @@ func (d *decision) absent(w ConfiguredWanted, record ConfiguredRecord, ours bool
 		d.drifted(w, record, "it was removed")
 		d.blocked[w.ConfiguredItem] = true
 	default:
-		d.do(w, Make, "it is missing", !ours)
+		d.do(w, Create, "it is missing", !ours)
 	}
 }
 
@@ -102,8 +102,8 @@ func (d *decision) keep(item ConfiguredItem, record ConfiguredRecord, ours bool)
 	}
 }
 
-// waits reports whether a prerequisite of the item neither exists nor is being created.
-func (d *decision) waits(w ConfiguredWanted) bool {
+// blockedByMissing reports whether a prerequisite of the item neither exists nor is being created.
+func (d *decision) blockedByMissing(w ConfiguredWanted) bool {
 	switch w.Kind {
 	case Rule:
 		return d.blocked[ConfiguredItem{Kind: VMGroup, Name: w.VMGroup, Object: w.Object}] || d.blocked[ConfiguredItem{Kind: HostGroup, Name: w.HostGroup, Object: w.Object}]
@@ -125,7 +125,7 @@ func (d *decision) compare(w ConfiguredWanted, is ConfiguredFound, record Config
 			d.plan.Problems = append(d.plan.Problems, w.Problem)
 		}
 	case !record.Made:
-		d.do(w, Make, difference, false)
+		d.do(w, Create, difference, false)
 	case w.Kind == HostGroup && slices.Equal(is.Hosts, record.Hosts), w.Kind == TagCategory:
 		d.do(w, Change, difference, false)
 	case d.repair:

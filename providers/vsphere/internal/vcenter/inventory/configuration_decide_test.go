@@ -94,8 +94,8 @@ func decideCases() map[string]decideCase { //nolint:funlen // A table: it has a 
 	}
 	const several = `tag category "k8s-zone" allows an object to have several of its tags, so an object could be in two failure domains: use another category, or delete the category to have it created again`
 	disabled := edit(rule, func(is *inventory.ConfiguredFound) { is.Disabled = true })
-	everything := []string{"Make host group \"hosts\"", "Make VM group \"vms\"", "Make VM/host rule \"vms-rule\"", "Make tag category \"k8s-zone\"",
-		"Make tag \"a\" of category \"k8s-zone\"", "Make tag \"a\" of category \"k8s-zone\" on HostSystem:host-1"}
+	everything := []string{"Create host group \"hosts\"", "Create VM group \"vms\"", "Create VM/host rule \"vms-rule\"", "Create tag category \"k8s-zone\"",
+		"Create tag \"a\" of category \"k8s-zone\"", "Create tag \"a\" of category \"k8s-zone\" on HostSystem:host-1"}
 	items := []inventory.ConfiguredItem{hosts, vms, rule, category, tag, onHost}
 	return map[string]decideCase{
 		"nothing is there":                     {found: func(f founds) { clear(f) }, records: func(r records) { clear(r) }, steps: everything, pending: items},
@@ -153,7 +153,7 @@ func decideCases() map[string]decideCase { //nolint:funlen // A table: it has a 
 		},
 		"somebody adds a host to the group": {
 			found: edit(hosts, func(is *inventory.ConfiguredFound) { is.Hosts = []string{"host-1", "host-2", "host-3"} }),
-			drift: []string{`host group "hosts": it has the hosts host-1, host-2, host-3 and not host-1, host-2`},
+			drift: []string{`host group "hosts": it has the hosts host-1, host-2, host-3 instead of host-1, host-2`},
 		},
 		"a host is given the tag": {
 			wanted: func(w []inventory.ConfiguredWanted) { w[0].Hosts = []string{"host-1", "host-2", "host-3"} },
@@ -228,7 +228,7 @@ func testDecide(t *testing.T, tc decideCase) {
 	g.Expect(pending).To(Equal(tc.pending))
 }
 
-func TestSurplusIsWhatNobodyUsesInTheOrderInWhichItCanGo(t *testing.T) {
+func TestSurplusIsUnusedInRemovalOrder(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(inventory.SurplusOf(made())).To(Equal([]inventory.ConfiguredItem{onHost, tag, category, rule, vms, hosts}))

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/inventory"
 )
 
-func TestRulesAreNamedAfterTheirVMGroup(t *testing.T) {
+func TestRuleName(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(inventory.RuleName("rack-a-vms")).To(Equal("rack-a-vms-rule"))

@@ -24,8 +24,8 @@ type Configure struct {
 // Any reports whether anything is created.
 func (c Configure) Any() bool { return c.Region || c.Zone || c.Groups }
 
-// Site is the part of the inventory in which a zone is created.
-type Site struct {
+// ConfigurationScope is the part of the inventory in which a zone is created.
+type ConfigurationScope struct {
 	Spec ZoneSpec
 	// Known is true if all objects that the zone names were found and can be read. Otherwise nothing can be decided.
 	Known   bool
@@ -39,11 +39,11 @@ type Site struct {
 	Tagged []Ref
 }
 
-// SiteOf looks up where a zone is created.
-func SiteOf(ix *Index, spec ZoneSpec) Site {
+// ConfigurationScopeOf looks up where a zone is created.
+func ConfigurationScopeOf(ix *Index, spec ZoneSpec) ConfigurationScope {
 	ix.RLock()
 	defer ix.RUnlock()
-	site := Site{Spec: spec, Hosts: map[string]Ref{}}
+	site := ConfigurationScope{Spec: spec, Hosts: map[string]Ref{}}
 	r, err := resolverOf(ix, spec.Placement)
 	if err != nil || len(r.errs) > 0 || r.compute != nil && !r.compute.Readable && spec.VMGroup != "" {
 		return site
@@ -64,7 +64,7 @@ func SiteOf(ix *Index, spec ZoneSpec) Site {
 }
 
 // Wanted returns the items of the zone that can be created, in the order in which they are created.
-func (s Site) Wanted() []ConfiguredWanted {
+func (s ConfigurationScope) Wanted() []ConfiguredWanted {
 	if !s.Known {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (s Site) Wanted() []ConfiguredWanted {
 	return wanted
 }
 
-func (s Site) groups() []ConfiguredWanted {
+func (s ConfigurationScope) groups() []ConfiguredWanted {
 	spec := s.Spec
 	if spec.VMGroup == "" || s.Cluster == (Ref{}) {
 		return nil
@@ -106,14 +106,14 @@ func (s Site) groups() []ConfiguredWanted {
 }
 
 // ruledByOthers reports whether a rule with another name ties the groups already. Such a rule is checked, but none is added.
-func (s Site) ruledByOthers() bool {
+func (s ConfigurationScope) ruledByOthers() bool {
 	return slices.ContainsFunc(s.Has.Rules, func(rule HostRule) bool {
 		return rule.VMGroup == s.Spec.VMGroup && rule.HostGroup == s.Spec.HostGroup && rule.Name != RuleName(s.Spec.VMGroup)
 	})
 }
 
 // members returns the sorted hosts of a host group that is created.
-func (s Site) members() (hosts []string, listed bool, problem string) {
+func (s ConfigurationScope) members() (hosts []string, listed bool, problem string) {
 	c := s.Spec.Configure
 	switch {
 	case len(c.HostNames) > 0:
@@ -176,7 +176,7 @@ func associable(zoneType string) string {
 }
 
 // Clustered returns the existing ones of the wanted groups and rule.
-func (s Site) Clustered(items []ConfiguredItem) map[ConfiguredItem]ConfiguredFound {
+func (s ConfigurationScope) Clustered(items []ConfiguredItem) map[ConfiguredItem]ConfiguredFound {
 	found := map[ConfiguredItem]ConfiguredFound{}
 	for _, item := range items {
 		if !item.Grouped() || item.Object != s.Cluster.String() {

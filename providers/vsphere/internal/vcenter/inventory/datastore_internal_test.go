@@ -11,7 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-func TestLinkedCloneStaysOnADatastoreThatKeepsDisksTogether(t *testing.T) {
+func TestLinkedCloneOnVSANStaysOnDatastore(t *testing.T) {
 	t.Parallel()
 	own, other := Ref{Type: "Datastore", Value: "datastore-1"}, Ref{Type: "Datastore", Value: "datastore-2"}
 	disk := &types.VirtualDisk{VirtualDevice: types.VirtualDevice{Backing: &types.VirtualDiskFlatVer2BackingInfo{
@@ -24,7 +24,7 @@ func TestLinkedCloneStaysOnADatastoreThatKeepsDisksTogether(t *testing.T) {
 	}{
 		"vSAN, the same":             {"vsan", own, ""},
 		"vSAN, another":              {"vsan", other, "its disk is on datastore store of type vsan, and a linked clone must be on the same datastore"},
-		"virtual volumes, another":   {"VVOL", other, "its disk is on datastore store of type VVOL, which a linked clone cannot leave"},
+		"virtual volumes, another":   {"VVOL", other, "its disk is on datastore store of type VVOL, and a linked clone must be on the same datastore"},
 		"VMFS, another":              {"VMFS", other, ""},
 		"of a kind that is not told": {"", other, ""},
 	} {

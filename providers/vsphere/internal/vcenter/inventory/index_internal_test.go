@@ -11,7 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-func TestIndexForgetsWhatLeaves(t *testing.T) {
+func TestIndexDropsDeletedObjects(t *testing.T) {
 	g := NewWithT(t)
 	ix := NewIndex(NewRecords(nil))
 	folder, vm := Ref{Type: "Folder", Value: "group-v1"}, Ref{Type: "VirtualMachine", Value: "vm-1"}
@@ -40,7 +40,7 @@ func TestIndexForgetsWhatLeaves(t *testing.T) {
 	g.Expect(ix.VMs).To(BeEmpty())
 }
 
-func TestMachineThatVCenterCannotReadKeepsItsUUIDs(t *testing.T) {
+func TestUnreadableVMKeepsUUIDs(t *testing.T) {
 	for name, config := range map[string]types.AnyType{
 		"no configuration":            nil,
 		"a configuration without any": types.VirtualMachineConfigSummary{Name: "one"},
@@ -73,7 +73,7 @@ func TestMachineThatVCenterCannotReadKeepsItsUUIDs(t *testing.T) {
 	}
 }
 
-func TestReadingEverythingAgainDropsWhatIsGone(t *testing.T) {
+func TestRereadDropsDeletedObjects(t *testing.T) {
 	g := NewWithT(t)
 	ix := NewIndex(NewRecords(nil))
 	folder, one, two := Ref{Type: "Folder", Value: "group-v1"}, Ref{Type: "VirtualMachine", Value: "vm-1"}, Ref{Type: "VirtualMachine", Value: "vm-2"}
@@ -121,7 +121,7 @@ func crowd(n int) (*Index, *types.UpdateSet) {
 	return ix, &types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: updates}}}
 }
 
-func TestGroupWithoutAMemberReportsThatMemberOnly(t *testing.T) {
+func TestGroupChangeReportsRemovedMemberOnly(t *testing.T) {
 	g := NewWithT(t)
 	ix, all := crowd(50)
 	g.Expect(ix.Apply(all).VMs).To(HaveLen(50))

@@ -27,7 +27,7 @@ func templatesAmong(n int) *Index {
 	return ix
 }
 
-func TestWrongTemplateNamesTheTemplatesThereAre(t *testing.T) {
+func TestWrongTemplateListsTemplates(t *testing.T) {
 	g := NewWithT(t)
 	ix := templatesAmong(50)
 	_, err := (&resolver{ix: ix}).find(KindVM, "missing", nil)

@@ -54,9 +54,9 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// TestForeignVirtualMachineCostsLittleMemory reads twenty thousand virtual machines with two accounts. The limits apply to
+// TestForeignVMMemory reads twenty thousand virtual machines with two accounts. The limits apply to
 // 64-bit systems.
-func TestForeignVirtualMachineCostsLittleMemory(t *testing.T) {
+func TestForeignVMMemory(t *testing.T) {
 	const vms, firstAccount, otherAccount = 20000, 1200, 500
 	g := NewWithT(t)
 	shared := NewRecords(func(string) string { return "" })
@@ -82,8 +82,8 @@ func TestForeignVirtualMachineCostsLittleMemory(t *testing.T) {
 	g.Expect(one.VMs).To(HaveLen(vms), "who has the session of an account that logged out sees what it has shown")
 }
 
-// TestAccountSeesOnlyWhatItsOwnStreamShows has an account that may see one of two virtual machines.
-func TestAccountSeesOnlyWhatItsOwnStreamShows(t *testing.T) {
+// TestAccountSeesOwnStreamOnly has an account that may see one of two virtual machines.
+func TestAccountSeesOwnStreamOnly(t *testing.T) {
 	g := NewWithT(t)
 	shared := NewRecords(nil)
 	all, some := NewIndex(shared), NewIndex(shared)
@@ -111,7 +111,7 @@ func TestAccountSeesOnlyWhatItsOwnStreamShows(t *testing.T) {
 	g.Expect(some.Candidates(uuid(1), "", Ref{})).To(HaveLen(1))
 }
 
-func TestDetailsAreReportedOfTheirOwnFilterOnly(t *testing.T) {
+func TestDetailsOfOwnFilterOnly(t *testing.T) {
 	g := NewWithT(t)
 	ix := NewIndex(NewRecords(nil))
 	inventory, following := Ref{Type: "PropertyFilter", Value: "1"}, Ref{Type: "PropertyFilter", Value: "2"}

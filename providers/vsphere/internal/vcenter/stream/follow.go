@@ -20,10 +20,10 @@ const (
 	// addWindow is how long tasks are collected before the stream is interrupted for them. Their effects often end the stream's
 	// call anyway.
 	addWindow = 50 * time.Millisecond
-	// lookAgain is how long the session relies on the stream before it reads the running tasks; the interval doubles each time,
-	// up to maxLookAgain.
-	lookAgain    = 4 * time.Second
-	maxLookAgain = 5 * time.Minute
+	// pollInterval is how long the session relies on the stream before it reads the running tasks; the interval doubles each time,
+	// up to maxPollInterval.
+	pollInterval    = 4 * time.Second
+	maxPollInterval = 5 * time.Minute
 	// taskAge is how long an ended task is kept for late callers.
 	taskAge = 10 * time.Minute
 	// crowded is how many ended objects a view may hold before it is changed for their removal alone.
@@ -37,12 +37,12 @@ const (
 // Only the stream's goroutine changes the view, and only between two calls of the stream. Thus one call covers all changes of a
 // short time. Furthermore, vcsim deadlocks when a view is changed while it is being reported.
 type follower struct {
-	news chan struct{} // full when there is something to add
+	changed chan struct{} // full when there is something to add
 
 	mu     sync.Mutex
 	list   listView
 	wanted map[inventory.Ref]struct{} // virtual machines in the list, or about to be added
-	lookAt time.Time                  // zero: no task is running
+	pollAt time.Time                  // zero: no task is running
 	pause  time.Duration
 }
 
@@ -53,7 +53,7 @@ type listView struct {
 }
 
 func newFollower() *follower {
-	return &follower{news: make(chan struct{}, 1), wanted: map[inventory.Ref]struct{}{}}
+	return &follower{changed: make(chan struct{}, 1), wanted: map[inventory.Ref]struct{}{}}
 }
 
 // createView creates the view on vCenter.
@@ -78,14 +78,14 @@ func (f *follower) put(task inventory.Ref) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.list.add = append(f.list.add, task)
-	f.pause, f.lookAt = lookAgain, time.Now().Add(lookAgain)
-	f.tell()
+	f.pause, f.pollAt = pollInterval, time.Now().Add(pollInterval)
+	f.notify()
 }
 
-// tell makes the stream's goroutine change the view. The caller must hold the lock.
-func (f *follower) tell() {
+// notify makes the stream's goroutine change the view. The caller must hold the lock.
+func (f *follower) notify() {
 	select {
-	case f.news <- struct{}{}:
+	case f.changed <- struct{}{}:
 	default:
 	}
 }
@@ -110,7 +110,7 @@ func (f *follower) want(vm inventory.Ref, atOnce bool) {
 	}
 	f.list.add = append(f.list.add, vm)
 	if atOnce {
-		f.tell()
+		f.notify()
 	}
 }
 
@@ -131,7 +131,7 @@ func (f *follower) take() listView {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	select {
-	case <-f.news:
+	case <-f.changed:
 	default:
 	}
 	return f.list.take()
@@ -142,7 +142,7 @@ func (f *follower) giveBack(undone listView) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.list.add, f.list.remove = append(undone.add, f.list.add...), append(undone.remove, f.list.remove...)
-	f.tell()
+	f.notify()
 }
 
 func (l *listView) drop(r inventory.Ref) {
@@ -172,29 +172,29 @@ func (l *listView) take() listView {
 	return due
 }
 
-// untilLook returns the time until the running tasks must be read.
-func (f *follower) untilLook() time.Duration {
+// untilPoll returns the time until the running tasks must be read.
+func (f *follower) untilPoll() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.lookAt.IsZero() {
+	if f.pollAt.IsZero() {
 		return maxWait // longer than the stream's call takes
 	}
-	return time.Until(f.lookAt)
+	return time.Until(f.pollAt)
 }
 
-// looked schedules the next read of the running tasks after one that started at began. Tasks added since are read on their own
+// polled schedules the next read of the running tasks after one that started at began. Tasks added since are read on their own
 // schedule.
-func (f *follower) looked(began time.Time, underWay bool) {
+func (f *follower) polled(began time.Time, underWay bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !underWay {
-		if !f.lookAt.After(began) {
-			f.lookAt = time.Time{}
+		if !f.pollAt.After(began) {
+			f.pollAt = time.Time{}
 		}
 		return
 	}
-	f.pause = min(2*f.pause, maxLookAgain)
-	f.lookAt = time.Now().Add(f.pause)
+	f.pause = min(2*f.pause, maxPollInterval)
+	f.pollAt = time.Now().Add(f.pause)
 }
 
 // updateView adds new objects to the view and removes ended ones, in at most one call.
@@ -208,7 +208,7 @@ func (s *Stream) updateView(ctx context.Context) error {
 	}
 	for _, r := range gone {
 		if r.Type == "Task" {
-			s.tell(s.index.LoseTask(r))
+			s.notify(s.index.LoseTask(r))
 		} else {
 			s.follower.unwant(r) // if it returns, it is requested again
 		}
@@ -230,12 +230,12 @@ func (s *Stream) changeView(ctx context.Context, change listView) (gone []invent
 	return slices.DeleteFunc(res.Returnval, func(r inventory.Ref) bool { return !slices.Contains(change.add, r) }), nil
 }
 
-// lookAtTasks reads the running tasks in one call, because the stream may have missed the last change of one. It reports
+// pollTasks reads the running tasks in one call, because the stream may have missed the last change of one. It reports
 // whether any had ended.
-func (s *Stream) lookAtTasks(ctx context.Context) bool {
+func (s *Stream) pollTasks(ctx context.Context) bool {
 	began := time.Now()
 	underWay := s.index.TasksUnderWay()
-	s.follower.looked(began, len(underWay) > 0)
+	s.follower.polled(began, len(underWay) > 0)
 	if len(underWay) == 0 {
 		return false
 	}
@@ -255,7 +255,7 @@ func (s *Stream) lookAtTasks(ctx context.Context) bool {
 		set.FilterSet[0].ObjectSet = append(set.FilterSet[0].ObjectSet, update)
 	}
 	c := s.index.Apply(set)
-	s.tell(c)
+	s.notify(c)
 	return len(c.Tasks) > 0
 }
 

@@ -25,8 +25,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// patience is long enough for a busy machine; only failing tests wait that long.
-const patience = time.Minute
+// timeout is long enough for a busy machine; only failing tests wait that long.
+const timeout = time.Minute
 
 // opened returns a stream that is not read.
 func opened(t *testing.T, server *simulator.Server, report func(inventory.Changes)) *Stream {
@@ -43,9 +43,9 @@ func opened(t *testing.T, server *simulator.Server, report func(inventory.Change
 		t.Fatal(err)
 	}
 	s := New(Options{
-		API:    transport.NewSOAPClient(client, make(transport.Slots, transport.Most), &transport.Line{}, func(error) {}),
-		Index:  inventory.NewIndex(inventory.NewRecords(nil)),
-		Doubts: NewDoubts(func(error) {}), Log: slog.New(slog.DiscardHandler), Report: report, Background: func(func(context.Context)) {},
+		API:       transport.NewSOAPClient(client, make(transport.Slots, transport.MaxCalls), &transport.Line{}, func(error) {}),
+		Index:     inventory.NewIndex(inventory.NewRecords(nil)),
+		Staleness: NewStalenessCheck(func(error) {}), Log: slog.New(slog.DiscardHandler), Report: report, Background: func(func(context.Context)) {},
 	})
 	if err := s.Open(t.Context()); err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func opened(t *testing.T, server *simulator.Server, report func(inventory.Change
 	return s
 }
 
-func TestTaskThatTheStreamMissesIsReported(t *testing.T) {
+func TestMissedTaskIsReported(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	server := simulator.Start(t, simulator.ThreeZones(), simulator.WithSilentRecentTasks())
@@ -77,32 +77,32 @@ func TestTaskThatTheStreamMissesIsReported(t *testing.T) {
 	known, followed := s.index.Task(task)
 	g.Expect(followed).To(BeTrue())
 	g.Expect(known.Done()).To(BeFalse())
-	g.Eventually(func() bool { return s.lookAtTasks(t.Context()) }).WithTimeout(patience).Should(BeTrue())
+	g.Eventually(func() bool { return s.pollTasks(t.Context()) }).WithTimeout(timeout).Should(BeTrue())
 	g.Expect(reported).To(Receive(And(HaveField("Ref", started), HaveField("State", inventory.TaskError), HaveField("EntityRef", template))))
 	known, _ = s.index.Task(task)
 	g.Expect(known.State).To(Equal(inventory.TaskError))
-	g.Expect(s.lookAtTasks(t.Context())).To(BeFalse(), "it has been reported")
+	g.Expect(s.pollTasks(t.Context())).To(BeFalse(), "it has been reported")
 	g.Expect(reported).NotTo(Receive())
 }
 
-func TestTaskThatStartsDuringALookIsLookedAtInItsTurn(t *testing.T) {
+func TestTaskStartedDuringPollIsPolledNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		f := newFollower()
 		f.put(inventory.ParseRef("Task", "task-1"))
-		<-time.After(lookAgain)
+		<-time.After(pollInterval)
 		began := time.Now()
 		f.put(inventory.ParseRef("Task", "task-2"))
-		f.looked(began, false)
-		g.Expect(f.untilLook()).To(Equal(lookAgain))
+		f.polled(began, false)
+		g.Expect(f.untilPoll()).To(Equal(pollInterval))
 
-		<-time.After(lookAgain)
-		f.looked(time.Now(), false)
-		g.Expect(f.untilLook()).To(Equal(maxWait), "nothing is under way")
+		<-time.After(pollInterval)
+		f.polled(time.Now(), false)
+		g.Expect(f.untilPoll()).To(Equal(maxWait), "nothing is under way")
 	})
 }
 
-func TestMachineThatComesBackIntoSightStaysInTheView(t *testing.T) {
+func TestReappearingVMStaysInView(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	f, vm := newFollower(), inventory.Ref{Type: "VirtualMachine", Value: "vm-1"}
@@ -119,23 +119,23 @@ func TestMachineThatComesBackIntoSightStaysInTheView(t *testing.T) {
 	g.Expect(f.list.remove).To(Equal([]inventory.Ref{vm}))
 }
 
-func TestSessionThatDoesNotAnswerIsInDoubt(t *testing.T) {
+func TestUnresponsiveSessionIsStale(t *testing.T) {
 	g := NewWithT(t)
 	var lost error
-	d := NewDoubts(func(err error) { lost = err })
-	d.Judge(context.DeadlineExceeded)
-	d.Judge(context.DeadlineExceeded)
-	d.Judge(nil)
-	d.Judge(context.DeadlineExceeded)
-	d.Judge(context.DeadlineExceeded)
-	g.Expect(d.settle()).NotTo(HaveOccurred(), "any answer shows that it is alive")
-	d.Judge(context.DeadlineExceeded)
-	g.Expect(d.settle()).To(MatchError(vcerrors.ErrUnreachable))
-	d.Judge(&url.Error{Op: "Post", URL: "https://host/sdk", Err: syscall.ECONNRESET})
-	g.Expect(d.settle()).To(MatchError(vcerrors.ErrUnreachable))
-	d.Judge(soap.WrapVimFault(&types.InvalidPowerState{}))
-	g.Expect(d.settle()).NotTo(HaveOccurred())
+	d := NewStalenessCheck(func(err error) { lost = err })
+	d.Observe(context.DeadlineExceeded)
+	d.Observe(context.DeadlineExceeded)
+	d.Observe(nil)
+	d.Observe(context.DeadlineExceeded)
+	d.Observe(context.DeadlineExceeded)
+	g.Expect(d.clear()).NotTo(HaveOccurred(), "any answer shows that it is alive")
+	d.Observe(context.DeadlineExceeded)
+	g.Expect(d.clear()).To(MatchError(vcerrors.ErrUnreachable))
+	d.Observe(&url.Error{Op: "Post", URL: "https://host/sdk", Err: syscall.ECONNRESET})
+	g.Expect(d.clear()).To(MatchError(vcerrors.ErrUnreachable))
+	d.Observe(soap.WrapVimFault(&types.InvalidPowerState{}))
+	g.Expect(d.clear()).NotTo(HaveOccurred())
 	g.Expect(lost).NotTo(HaveOccurred(), "only vCenter can say that it is over")
-	d.Judge(soap.WrapVimFault(&types.NotAuthenticated{}))
+	d.Observe(soap.WrapVimFault(&types.NotAuthenticated{}))
 	g.Expect(lost).To(MatchError(vcerrors.ErrConnecting))
 }

@@ -46,7 +46,7 @@ func (s *Stream) Refresh(ctx context.Context, r inventory.Ref, properties ...str
 		update.ChangeSet = assigned(values)
 	})
 	if err == nil {
-		s.tell(s.index.ApplyAt(revision, update))
+		s.notify(s.index.ApplyAt(revision, update))
 	}
 	return err
 }
@@ -59,7 +59,7 @@ func (s *Stream) refreshAll(ctx context.Context, vms []inventory.Ref) error {
 	}
 	read, err := s.api.RetrieveAll(ctx, "reading new virtual machines", vms, inventory.VMProperties())
 	for r, properties := range read {
-		s.tell(s.index.ApplyAt(revisions[r], entering(r, properties)))
+		s.notify(s.index.ApplyAt(revisions[r], entering(r, properties)))
 	}
 	return err
 }

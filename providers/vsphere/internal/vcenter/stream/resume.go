@@ -36,7 +36,7 @@ func streamError(err error) error {
 
 // Resume continues the stream after an interruption. It returns when the index is up to date.
 func (s *Stream) Resume(ctx context.Context) error {
-	_ = s.doubts.settle() // answered by the calls below
+	_ = s.staleness.clear() // answered by the calls below
 	if !s.whole {
 		return s.reopen(ctx)
 	}
@@ -52,14 +52,14 @@ func (s *Stream) Resume(ctx context.Context) error {
 			return streamError(err)
 		}
 		if more = set != nil && isTrue(set.Truncated); set != nil {
-			s.tell(s.apply(set))
+			s.notify(s.apply(set))
 		}
 	}
 	return nil
 }
 
 func (s *Stream) reopen(ctx context.Context) error {
-	if err := s.open(ctx, s.tell); err != nil {
+	if err := s.open(ctx, s.notify); err != nil {
 		return streamError(err)
 	}
 	return nil

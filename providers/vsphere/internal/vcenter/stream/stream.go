@@ -37,10 +37,10 @@ const (
 
 // Options configures a Stream.
 type Options struct {
-	API    *transport.SOAPClient
-	Index  *inventory.Index
-	Doubts *Doubts
-	Log    *slog.Logger
+	API       *transport.SOAPClient
+	Index     *inventory.Index
+	Staleness *StalenessCheck
+	Log       *slog.Logger
 	// Report is called with the changes after they were applied to the index.
 	Report func(inventory.Changes)
 	// Background runs work concurrently with the stream, unless the session has ended.
@@ -51,7 +51,7 @@ type Options struct {
 type Stream struct {
 	api        *transport.SOAPClient
 	index      *inventory.Index
-	doubts     *Doubts
+	staleness  *StalenessCheck
 	log        *slog.Logger
 	report     func(inventory.Changes)
 	background func(func(context.Context))
@@ -68,7 +68,7 @@ type Stream struct {
 // New returns a Stream without calling anything.
 func New(o Options) *Stream {
 	return &Stream{
-		api: o.API, index: o.Index, doubts: o.Doubts, log: o.Log, report: o.Report, background: o.Background, follower: newFollower(),
+		api: o.API, index: o.Index, staleness: o.Staleness, log: o.Log, report: o.Report, background: o.Background, follower: newFollower(),
 	}
 }
 
@@ -212,25 +212,25 @@ func (s *Stream) step(ctx context.Context) (more bool, err error) {
 	if err != nil || set == nil {
 		return false, err
 	}
-	s.tell(s.apply(set))
+	s.notify(s.apply(set))
 	return isTrue(set.Truncated), nil
 }
 
 var (
 	// errBehind means that the stream reports changes much later than a full read would.
 	errBehind = errors.New("event stream is behind")
-	// errDoubted means that another call failed in a way in which the stream's call may be about to fail.
-	errDoubted = errors.New("the connection is in doubt")
+	// errStale means that another call failed in a way in which the stream's call may be about to fail.
+	errStale = errors.New("the connection is in doubt")
 )
 
 // listen waits for the stream's next response. The call ends early, without a response, when new tasks must be followed.
 func (s *Stream) listen(ctx context.Context) (*types.UpdateSet, error) {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	if err := s.doubts.watch(func() { giveUp(errDoubted) }); err != nil {
+	if err := s.staleness.watch(func() { giveUp(errStale) }); err != nil {
 		return nil, err
 	}
-	defer func() { _ = s.doubts.watch(nil) }()
+	defer func() { _ = s.staleness.watch(nil) }()
 	over := make(chan struct{})
 	var guard sync.WaitGroup
 	guard.Go(func() { s.guard(ctx, over, giveUp) })
@@ -240,8 +240,8 @@ func (s *Stream) listen(ctx context.Context) (*types.UpdateSet, error) {
 	switch {
 	case errors.Is(context.Cause(ctx), errBehind) && err != nil:
 		return nil, errBehind
-	case errors.Is(context.Cause(ctx), errDoubted) && err != nil:
-		return nil, s.doubts.watch(nil)
+	case errors.Is(context.Cause(ctx), errStale) && err != nil:
+		return nil, s.staleness.watch(nil)
 	case fault.Is(err, &types.RequestCanceled{}):
 		return nil, nil
 	}
@@ -251,21 +251,21 @@ func (s *Stream) listen(ctx context.Context) (*types.UpdateSet, error) {
 // guard supervises a call of the stream: it interrupts it for new tasks, reads the running tasks that the stream does not
 // report, and gives up on a stream that is behind.
 func (s *Stream) guard(ctx context.Context, over <-chan struct{}, giveUp context.CancelCauseFunc) {
-	look := time.NewTimer(s.follower.untilLook())
+	look := time.NewTimer(s.follower.untilPoll())
 	defer look.Stop()
 	for {
 		select {
 		case <-over:
 			return
-		case <-s.follower.news:
+		case <-s.follower.changed:
 			s.interrupt(ctx, over, giveUp)
 			return
 		case <-look.C:
-			if s.lookAtTasks(ctx) && !within(over, s.overdue()) { // the stream should have reported it, too
+			if s.pollTasks(ctx) && !within(over, s.overdue()) { // the stream should have reported it, too
 				giveUp(errBehind)
 				return
 			}
-			look.Reset(s.follower.untilLook())
+			look.Reset(s.follower.untilPoll())
 		}
 	}
 }
@@ -323,7 +323,7 @@ func (s *Stream) catchUp(ctx context.Context) error {
 		news = false
 		if err := s.open(ctx, func(c inventory.Changes) {
 			news = news || len(c.VMs) > 0 || len(c.Tasks) > 0 || c.Structural
-			s.tell(c)
+			s.notify(c)
 		}); err != nil {
 			return err
 		}
@@ -349,8 +349,8 @@ func (s *Stream) wait(ctx context.Context, patience, timeout time.Duration) (*ty
 	return res.Returnval, nil
 }
 
-// tell updates what is followed, and reports the changes.
-func (s *Stream) tell(c inventory.Changes) {
+// notify updates what is followed, and reports the changes.
+func (s *Stream) notify(c inventory.Changes) {
 	for _, task := range c.Tasks {
 		s.follower.ended(inventory.ParseRef("Task", task.Ref))
 		if task.State == inventory.TaskSuccess && task.ResultRef.Type == "VirtualMachine" {

@@ -18,7 +18,7 @@ type Line struct {
 
 // Hangs reports whether at least Most calls are waiting and no response has arrived for Patience.
 func (l *Line) Hangs() bool {
-	return l.open.Load() >= Most && time.Since(time.Unix(0, l.last.Load())) > Patience
+	return l.open.Load() >= MaxCalls && time.Since(time.Unix(0, l.last.Load())) > SlotTimeout
 }
 
 // Begin records that a call waits for a response.

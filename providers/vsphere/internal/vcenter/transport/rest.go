@@ -74,8 +74,8 @@ func (c *RESTClient) Logout(ctx context.Context) error {
 	return err
 }
 
-// IgnoreGone returns nil if err is a not-found error, else err.
-func IgnoreGone(err error) error {
+// IgnoreNotFound returns nil if err is a not-found error, else err.
+func IgnoreNotFound(err error) error {
 	if rest.IsStatusError(err, http.StatusNotFound) {
 		return nil
 	}

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// Most is the maximum number of calls that a session has in flight. vCenter queues calls beyond its own limits anyway.
-	Most = 16
+	// MaxCalls is the maximum number of calls that a session has in flight. vCenter queues calls beyond its own limits anyway.
+	MaxCalls = 16
 	// Timeout bounds every call except the stream's.
 	Timeout = 30 * time.Second
-	// Patience is how long a call waits for a slot. It is short so that a hanging vCenter blocks at most Most callers for long,
+	// SlotTimeout is how long a call waits for a slot. It is short so that a hanging vCenter blocks at most Most callers for long,
 	// as they may have another vCenter to serve.
-	Patience = 5 * time.Second
+	SlotTimeout = 5 * time.Second
 )
 
 // Slots is a semaphore: its capacity limits the number of holders.
@@ -35,7 +35,7 @@ func (s Slots) Acquire(ctx context.Context) (release func(), err error) {
 		return release, nil
 	default:
 	}
-	timer := time.NewTimer(Patience)
+	timer := time.NewTimer(SlotTimeout)
 	defer timer.Stop()
 	select {
 	case s <- struct{}{}:

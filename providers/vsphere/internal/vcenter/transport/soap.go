@@ -21,23 +21,23 @@ import (
 type SOAPClient struct {
 	*vim25.Client
 
-	slots Slots
-	line  *Line
-	judge func(error)
+	slots   Slots
+	line    *Line
+	observe func(error)
 }
 
 // NewSOAPClient returns a client without calling anything. judge receives the result of every limited call.
 func NewSOAPClient(of *vim25.Client, slots Slots, line *Line, judge func(error)) *SOAPClient {
-	return &SOAPClient{Client: of, slots: slots, line: line, judge: judge}
+	return &SOAPClient{Client: of, slots: slots, line: line, observe: judge}
 }
 
 // Call runs one call. doing is a gerund for the error.
 func (c *SOAPClient) Call(ctx context.Context, doing string, f func(context.Context, soap.RoundTripper) error) error {
 	if c.line.Hangs() {
-		return fmt.Errorf("%s: %w: none of %d calls was answered for %s", doing, vcerrors.ErrUnavailable, Most, Patience)
+		return fmt.Errorf("%s: %w: none of %d calls was answered for %s", doing, vcerrors.ErrUnavailable, MaxCalls, SlotTimeout)
 	}
 	judged := func(err error) error {
-		c.judge(err)
+		c.observe(err)
 		return vcerrors.Classify(err)
 	}
 	return c.slots.Run(ctx, doing, judged, func(ctx context.Context) error {

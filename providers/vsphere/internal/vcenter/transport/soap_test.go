@@ -16,13 +16,13 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter/vcerrors"
 )
 
-// TestHangingVCenterHoldsFewOfItsCallers has a caller for each of a thousand machines, with two accounts.
-func TestHangingVCenterHoldsFewOfItsCallers(t *testing.T) {
+// TestHangingVCenterBlocksFewCallers has a caller for each of a thousand machines, with two accounts.
+func TestHangingVCenterBlocksFewCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		all := &Lines{}
 		session := func(server string) *SOAPClient {
-			return NewSOAPClient(nil, make(Slots, Most), all.To(server), func(error) {})
+			return NewSOAPClient(nil, make(Slots, MaxCalls), all.To(server), func(error) {})
 		}
 		one, two, other := session("hangs"), session("hangs"), session("answers")
 		answers := make(chan struct{})
@@ -46,14 +46,14 @@ func TestHangingVCenterHoldsFewOfItsCallers(t *testing.T) {
 		}
 		synctest.Wait()
 		g.Expect(held.Load()).To(BeEquivalentTo(1000), "it may be slow only")
-		<-time.After(Patience + time.Second)
-		g.Expect(held.Load()).To(BeEquivalentTo(2 * Most))
+		<-time.After(SlotTimeout + time.Second)
+		g.Expect(held.Load()).To(BeEquivalentTo(2 * MaxCalls))
 		for range 500 {
 			go caller(one)
 			go caller(two)
 		}
 		synctest.Wait()
-		g.Expect(held.Load()).To(BeEquivalentTo(2*Most), "who comes later is turned away at once")
+		g.Expect(held.Load()).To(BeEquivalentTo(2*MaxCalls), "who comes later is turned away at once")
 		g.Expect(two.Call(t.Context(), "calling", hang)).To(MatchError(vcerrors.ErrUnavailable))
 		quick := func(context.Context, soap.RoundTripper) error { return nil }
 		g.Expect(other.Call(t.Context(), "calling", quick)).To(Succeed(), "another vCenter")

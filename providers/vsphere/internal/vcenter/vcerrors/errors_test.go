@@ -56,14 +56,14 @@ func TestClassify(t *testing.T) {
 		})
 	}
 	g := NewWithT(t)
-	g.Expect(Classify(fault(&types.NoPermission{PrivilegeId: "A.B"}))).To(MatchError(ContainSubstring("privilege A.B is needed")))
+	g.Expect(Classify(fault(&types.NoPermission{PrivilegeId: "A.B"}))).To(MatchError(ContainSubstring("privilege A.B is required")))
 	g.Expect(Classify(&url.Error{Op: "Post", URL: "https://host/sdk", Err: errors.New("refused")})).To(
 		MatchError("vCenter cannot be reached: refused"))
 	g.Expect(OfSession(context.DeadlineExceeded)).To(MatchError(ErrUnreachable))
 	g.Expect(OfSession(fault(&types.NoPermission{}))).To(MatchError(ErrUnauthorized), "an account without any role")
 }
 
-func TestAnOutageHasOneTextHoweverOftenItIsTried(t *testing.T) {
+func TestOutageErrorIsStable(t *testing.T) {
 	attempt := func(local, remote string, cause error) error {
 		own, _ := net.ResolveTCPAddr("tcp", local)
 		peer, _ := net.ResolveTCPAddr("tcp", remote)

@@ -17,11 +17,11 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// wakeIndex finds VSphereVMs by the keys of events that concern them. A vCenter reports tens of events a second that concern
+// eventIndex finds VSphereVMs by the keys of events that concern them. A vCenter reports tens of events a second that concern
 // none of them, so the lookup for an event must not grow with the number of objects.
-const wakeIndex = "wakenBy"
+const eventIndex = "wakenBy"
 
-// Keys of wakeIndex.
+// Keys of eventIndex.
 func byUUID(uuid string) string         { return "uuid/" + strings.ToLower(uuid) }
 func byVM(server, ref string) string    { return "vm/" + infrav1.ServerAddress(server) + "/" + ref }
 func byTask(key taskKey) string         { return "task/" + key.server + "/" + key.task }
@@ -32,8 +32,8 @@ func bySession(server, cluster string) string {
 }
 func byZone(zone string) string { return "zone/" + zone }
 
-// wakenBy returns the index keys of an object.
-func wakenBy(o client.Object) []string {
+// vmsByKey returns the index keys of an object.
+func eventKeys(o client.Object) []string {
 	vm := o.(*infrav1.VSphereVM)
 	keys := []string{byUUID(string(vm.UID)), bySession(vm.Spec.Server, vm.Labels[clusterv1.ClusterNameLabel])}
 	if zone := vm.Spec.Placement.FailureDomain; zone != "" {
@@ -51,7 +51,7 @@ func wakenBy(o client.Object) []string {
 	if !vm.DeletionTimestamp.IsZero() && unidentified(vm) {
 		keys = append(keys, byLostClones(vm.Spec.Server))
 	}
-	if lacksSomething(vm) {
+	if waitsForInventoryChange(vm) {
 		keys = append(keys, byInventory(vm.Spec.Server))
 	}
 	return keys
@@ -61,8 +61,8 @@ func wakenBy(o client.Object) []string {
 // only for its end.
 func unidentified(vm *infrav1.VSphereVM) bool { return vm.Spec.BiosUUID == "" && vm.Status.VMRef == "" }
 
-// lacksSomething reports whether the virtual machine waits for a change of the inventory.
-func lacksSomething(vm *infrav1.VSphereVM) bool {
+// waitsForInventoryChange reports whether the virtual machine waits for a change of the inventory.
+func waitsForInventoryChange(vm *infrav1.VSphereVM) bool {
 	if conditions.IsFalse(vm, infrav1.VSphereVMVMGroupJoinedCondition) {
 		return true
 	}
@@ -88,7 +88,7 @@ func (r *Reconciler) vmsOfEvent(ctx context.Context, e vcenter.Event) []reconcil
 		return r.vmsOfTask(ctx, e)
 	case vcenter.InventoryChanged:
 		// The most recent failures are recorded here before the cache shows them.
-		return append(r.wakenBy(ctx, byInventory(e.Server)), r.failures.on(e.Server)...)
+		return append(r.vmsByKey(ctx, byInventory(e.Server)), r.failures.on(e.Server)...)
 	case vcenter.SessionUp, vcenter.SessionDown:
 		return r.vmsOfAccount(ctx, e)
 	default:
@@ -102,12 +102,12 @@ func (r *Reconciler) vmsOfTask(ctx context.Context, e vcenter.Event) []reconcile
 	if owner, ok := r.tasks.owner(key); ok {
 		return append(requests, reconcile.Request{NamespacedName: owner})
 	}
-	requests = append(requests, r.wakenBy(ctx, byTask(key))...)
+	requests = append(requests, r.vmsByKey(ctx, byTask(key))...)
 	if len(requests) > 0 {
 		return requests
 	}
 	// A task without a known object may be the clone that a deletion waits for.
-	return r.wakenBy(ctx, byLostClones(e.Server))
+	return r.vmsByKey(ctx, byLostClones(e.Server))
 }
 
 // vmsOfAccount returns the requests for objects that use the account whose session came up or went down. Without a server,
@@ -122,7 +122,7 @@ func (r *Reconciler) vmsOfAccount(ctx context.Context, e vcenter.Event) []reconc
 		if err := r.Client.Get(ctx, key, infra); err != nil {
 			continue // deleted, and nothing can be done with its account any more
 		}
-		requests = append(requests, r.wakenBy(ctx, bySession(e.Server, watch.ClusterName(infra)), client.InNamespace(key.Namespace))...)
+		requests = append(requests, r.vmsByKey(ctx, bySession(e.Server, watch.ClusterName(infra)), client.InNamespace(key.Namespace))...)
 	}
 	return requests
 }
@@ -134,24 +134,24 @@ func (r *Reconciler) vmsOfCluster(ctx context.Context, o client.Object) []reconc
 
 // vmsOfZone returns the requests for objects that were placed in a deployment zone.
 func (r *Reconciler) vmsOfZone(ctx context.Context, zone client.Object) []reconcile.Request {
-	return r.wakenBy(ctx, byZone(zone.GetName()))
+	return r.vmsByKey(ctx, byZone(zone.GetName()))
 }
 
 func (r *Reconciler) vmsByUUID(ctx context.Context, e vcenter.Event) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, uuid := range []string{e.InstanceUUID, e.BiosUUID} {
 		if uuid != "" {
-			requests = append(requests, r.wakenBy(ctx, byUUID(uuid))...)
+			requests = append(requests, r.vmsByKey(ctx, byUUID(uuid))...)
 		}
 	}
 	if len(requests) == 0 && e.VM != "" {
-		requests = r.wakenBy(ctx, byVM(e.Server, e.VM))
+		requests = r.vmsByKey(ctx, byVM(e.Server, e.VM))
 	}
 	return requests
 }
 
-func (r *Reconciler) wakenBy(ctx context.Context, key string, opts ...client.ListOption) []reconcile.Request {
-	return r.vms(ctx, append(opts, client.MatchingFields{wakeIndex: key})...)
+func (r *Reconciler) vmsByKey(ctx context.Context, key string, opts ...client.ListOption) []reconcile.Request {
+	return r.vms(ctx, append(opts, client.MatchingFields{eventIndex: key})...)
 }
 
 func (r *Reconciler) vms(ctx context.Context, opts ...client.ListOption) []reconcile.Request {

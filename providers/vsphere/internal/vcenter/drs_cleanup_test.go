@@ -19,24 +19,24 @@ func computeCluster(i int) inventory.Ref {
 	return inventory.Ref{Type: "ClusterComputeResource", Value: fmt.Sprintf("domain-c%d", i)}
 }
 
-func TestTurnsOfComputeClustersThatNobodyWritesAreForgotten(t *testing.T) {
+func TestUnusedClusterLocksAreDropped(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	turns := &groupTurns{}
+	turns := &clusterLocks{}
 	for i := range 30 {
-		done, err := turns.take(t.Context(), "vcenter", computeCluster(i))
+		done, err := turns.lock(t.Context(), "vcenter", computeCluster(i))
 		g.Expect(err).NotTo(HaveOccurred())
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = turns.take(gone, "vcenter", computeCluster(i))
+		_, err = turns.lock(gone, "vcenter", computeCluster(i))
 		g.Expect(err).To(MatchError(context.Canceled), "one at a time")
-		g.Expect(turns.turns).To(HaveLen(1))
+		g.Expect(turns.locks).To(HaveLen(1))
 		done()
 	}
-	g.Expect(turns.turns).To(BeEmpty())
+	g.Expect(turns.locks).To(BeEmpty())
 }
 
-func TestWhatCameOfJoinsOfVirtualMachinesThatAreGoneIsForgotten(t *testing.T) {
+func TestJoinResultsOfDeletedVMsAreDropped(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	index := inventory.NewIndex(inventory.NewRecords(nil))

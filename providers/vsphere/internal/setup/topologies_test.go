@@ -17,9 +17,9 @@ import (
 
 // The user stories of the failure domain proposal, one test each.
 
-func TestStory1ControlPlaneOverHostGroupsOfOneComputeCluster(t *testing.T) {
+func TestControlPlaneOverHostGroups(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.HostGroups())
+	w := newFixture(t, simulator.HostGroups())
 	w.cluster("one")
 	for _, letter := range []string{"a", "b", "c"} {
 		zone := w.zone(letter, infrav1.Topology{
@@ -27,7 +27,7 @@ func TestStory1ControlPlaneOverHostGroupsOfOneComputeCluster(t *testing.T) {
 			Hosts: infrav1.FailureDomainHosts{VMGroupName: "rack-" + letter + "-vms", HostGroupName: "rack-" + letter + "-hosts"},
 		}, nil)
 		machine := w.machine("one", "cp-"+letter, zone.Name)
-		w.provisioned(machine)
+		w.waitForProvisioned(machine)
 		vm := w.vms()["cp-"+letter]
 		w.Expect(vm.Groups).To(ContainElement("rack-"+letter+"-vms"), "it is in the zone's VM group")
 		w.Expect(vm.Host).To(HavePrefix("host-"+letter+"-"), "DRS runs it on the zone's hosts")
@@ -35,14 +35,14 @@ func TestStory1ControlPlaneOverHostGroupsOfOneComputeCluster(t *testing.T) {
 	}
 }
 
-func TestStory2ControlPlaneOverComputeClustersOfOneDatacenter(t *testing.T) {
+func TestControlPlaneOverComputeClusters(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.cluster("one")
 	for i, zone := range w.threeZones() {
 		letter := string(rune('a' + i))
 		machine := w.machine("one", "cp-"+letter, zone.Name)
-		w.provisioned(machine)
+		w.waitForProvisioned(machine)
 		vm := w.vms()["cp-"+letter]
 		w.Expect(vm.Cluster).To(HaveSuffix("zone-" + letter))
 		w.Expect(vm.Datastore).To(Equal("datastore-" + letter))
@@ -53,22 +53,22 @@ func TestStory2ControlPlaneOverComputeClustersOfOneDatacenter(t *testing.T) {
 	}
 }
 
-func TestStory3ControlPlaneOverDatacentersOfOneVCenter(t *testing.T) {
+func TestControlPlaneOverDatacenters(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeDatacenters())
+	w := newFixture(t, simulator.ThreeDatacenters())
 	w.cluster("one")
 	for _, letter := range []string{"a", "b", "c"} {
 		zone := w.zone(letter, infrav1.Topology{Datacenter: "dc-" + letter, Datastore: simulator.SharedDatastore}, nil)
 		machine := w.machine("one", "cp-"+letter, zone.Name)
-		w.provisioned(machine)
+		w.waitForProvisioned(machine)
 		w.Expect(w.vms()["cp-"+letter].Datacenter).To(HaveSuffix("dc-" + letter))
 		w.Expect(machine.Status.FailureDomain).To(HaveValue(Equal(zone.Name)))
 	}
 }
 
-func TestStory4ClustersWithDifferentPlacementConstraints(t *testing.T) {
+func TestClustersWithDifferentPlacementConstraints(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	label := func(tenant string) func(*infrav1.VSphereCluster) {
 		return func(c *infrav1.VSphereCluster) {
 			c.Spec.FailureDomainSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tenant": tenant}}
@@ -88,11 +88,11 @@ func TestStory4ClustersWithDifferentPlacementConstraints(t *testing.T) {
 		z.Labels["tenant"], d.Spec.Zone.Name = "two", "zone-a"
 		z.Spec.PlacementConstraint = infrav1.PlacementConstraint{Folder: "templates"}
 	})
-	w.publishes(one, zoneOne.Name)
-	w.publishes(two, zoneTwo.Name)
+	w.waitForPublished(one, zoneOne.Name)
+	w.waitForPublished(two, zoneTwo.Name)
 	first, second := w.machine("one", "cp-one", zoneOne.Name), w.machine("two", "cp-two", zoneTwo.Name)
-	w.provisioned(first)
-	w.provisioned(second)
+	w.waitForProvisioned(first)
+	w.waitForProvisioned(second)
 	w.Expect(w.vms()["cp-one"].Folder).To(HaveSuffix("workload"))
 	w.Expect(w.vms()["cp-one"].Pool).To(HaveSuffix("workload"))
 	w.Expect(w.vms()["cp-two"].Folder).To(HaveSuffix("templates"))
@@ -101,14 +101,14 @@ func TestStory4ClustersWithDifferentPlacementConstraints(t *testing.T) {
 }
 
 // account creates another Secret with the vCenter's account.
-func (w *world) account(name string) {
+func (w *fixture) account(name string) {
 	w.t.Helper()
 	secret := w.secret(name, w.vc.Username(), w.vc.Password())
 	w.create(secret)
 }
 
-// publishes waits until the cluster has exactly the failure domains, all Active for control planes.
-func (w *world) publishes(cluster *infrav1.VSphereCluster, domains ...string) {
+// waitForPublished waits until the cluster has exactly the failure domains, all Active for control planes.
+func (w *fixture) waitForPublished(cluster *infrav1.VSphereCluster, domains ...string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		w.get(cluster)

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package origin_test
+package managementcluster_test
 
 import (
 	"strings"
@@ -9,15 +9,15 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/origin"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/managementcluster"
 )
 
-func TestNamesSayWhoseTheyAreAndFit(t *testing.T) {
+func TestNameLengthAndUniqueness(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.Expect(origin.Name("rack-a", "0a1b2c3d", "vms")).To(Equal("rack-a-0a1b2c3d-vms"))
+	g.Expect(managementcluster.Name("rack-a", "0a1b2c3d", "vms")).To(Equal("rack-a-0a1b2c3d-vms"))
 	long := strings.Repeat("rack.", 50)
-	one, other := origin.Name(long+"a", "0a1b2c3d", "hosts"), origin.Name(long+"b", "0a1b2c3d", "hosts")
+	one, other := managementcluster.Name(long+"a", "0a1b2c3d", "hosts"), managementcluster.Name(long+"b", "0a1b2c3d", "hosts")
 	g.Expect(len(one)).To(BeNumerically("<=", 80))
 	g.Expect(one).NotTo(Equal(other), "what is cut off still tells them apart")
 	g.Expect(one).To(HaveSuffix("-0a1b2c3d-hosts"))

@@ -16,34 +16,34 @@ import (
 // maxTimeouts is the number of consecutive timeouts after which the connection counts as dead.
 const maxTimeouts = 3
 
-// Doubts collects failures of other calls that question whether vCenter is reachable. The stream's own call may not notice for
+// Staleness collects failures of other calls that question whether vCenter is reachable. The stream's own call may not notice for
 // minutes.
-type Doubts struct {
+type StalenessCheck struct {
 	lose     func(error)
 	timeouts atomic.Int32
 
 	mu        sync.Mutex
-	raised    error
+	reported  error
 	interrupt func() // ends the stream's running call; nil without one
 }
 
-// NewDoubts returns empty Doubts. lose ends the session with a cause.
-func NewDoubts(lose func(error)) *Doubts { return &Doubts{lose: lose} }
+// NewStalenessCheck returns empty Doubts. lose ends the session with a cause.
+func NewStalenessCheck(lose func(error)) *StalenessCheck { return &StalenessCheck{lose: lose} }
 
-// Judge decides from the result of a call whether the session still works. A failed connection does not end the session, but
+// Observe decides from the result of a call whether the session still works. A failed connection does not end the session, but
 // makes the stream check whether it can resume. A single timeout does not.
-func (d *Doubts) Judge(err error) {
+func (d *StalenessCheck) Observe(err error) {
 	classified := vcerrors.Classify(err)
 	if errors.Is(err, context.DeadlineExceeded) {
 		if d.timeouts.Add(1) >= maxTimeouts {
 			d.timeouts.Store(0)
-			d.raise(fmt.Errorf("%w: %d consecutive calls timed out", vcerrors.ErrUnreachable, maxTimeouts))
+			d.report(fmt.Errorf("%w: %d consecutive calls timed out", vcerrors.ErrUnreachable, maxTimeouts))
 		}
 		return
 	}
 	d.timeouts.Store(0)
 	if errors.Is(classified, vcerrors.ErrUnreachable) {
-		d.raise(classified)
+		d.report(classified)
 	}
 	for _, over := range []error{vcerrors.ErrConnecting, vcerrors.ErrThumbprint, vcerrors.ErrUntrusted} {
 		if errors.Is(classified, over) {
@@ -52,29 +52,29 @@ func (d *Doubts) Judge(err error) {
 	}
 }
 
-// raise interrupts the stream, which resumes if possible.
-func (d *Doubts) raise(err error) {
+// report interrupts the stream, which resumes if possible.
+func (d *StalenessCheck) report(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.raised = err
+	d.reported = err
 	if d.interrupt != nil {
 		d.interrupt()
 	}
 }
 
 // watch sets the function that ends the stream's next call. It returns the pending doubt, if any.
-func (d *Doubts) watch(interrupt func()) error {
+func (d *StalenessCheck) watch(interrupt func()) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.interrupt = interrupt
-	return d.raised
+	return d.reported
 }
 
-// settle clears the pending doubt and returns it.
-func (d *Doubts) settle() error {
+// clear clears the pending doubt and returns it.
+func (d *StalenessCheck) clear() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	err := d.raised
-	d.raised = nil
+	err := d.reported
+	d.reported = nil
 	return err
 }

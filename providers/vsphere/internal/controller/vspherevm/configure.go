@@ -34,8 +34,8 @@ func (r *Reconciler) ensureGroup(ctx context.Context, s *scope) (reconcile.Progr
 	s.doing = join
 	runs := s.observed.Power == vcenter.PoweredOn
 	if !s.session.HasGroup(s.observed.ClusterRef, group) {
-		message := withoutGroup(s, group)
-		r.outOfGroup(s, infrav1.VSphereVMVMGroupNotFoundReason, message)
+		message := groupNotFoundMessage(s, group)
+		r.reportNotInGroup(s, infrav1.VSphereVMVMGroupNotFoundReason, message)
 		if runs {
 			return reconcile.Proceed, nil
 		}
@@ -48,19 +48,19 @@ func (r *Reconciler) ensureGroup(ctx context.Context, s *scope) (reconcile.Progr
 		status.True(s.vm, infrav1.VSphereVMVMGroupJoinedCondition, infrav1.VSphereVMVMGroupJoinedReason)
 		return reconcile.Proceed, nil
 	case err != nil && runs:
-		r.outOfGroup(s, groupReason(err), fmt.Sprintf("VM group %s: %v", group, err))
-		s.later = r.putOff(s, false)
+		r.reportNotInGroup(s, groupReason(err), fmt.Sprintf("VM group %s: %v", group, err))
+		s.later = r.backOff(s, false)
 		return reconcile.Proceed, nil
 	case err != nil:
 		return r.refused(s, fmt.Sprintf("adding to VM group %s", group), err)
 	case !runs:
-		r.underWay(s, join, infrav1.VSphereVMVirtualMachineWaitingForVMGroupReason, fmt.Sprintf("Joining VM group %s", group))
+		r.reportProgress(s, join, infrav1.VSphereVMVirtualMachineWaitingForVMGroupReason, fmt.Sprintf("Joining VM group %s", group))
 		return reconcile.Wait, nil
 	}
 	return reconcile.Proceed, nil // the event that it has joined, or could not, follows
 }
 
-func withoutGroup(s *scope, group string) string {
+func groupNotFoundMessage(s *scope, group string) string {
 	return fmt.Sprintf("compute cluster %s has no VM group %s visible to this account: create it and the rule that runs it on host group %s, or give the account read permission on the cluster",
 		s.observed.Cluster, group, s.vm.Spec.Placement.HostGroupName)
 }
@@ -72,8 +72,8 @@ func groupReason(err error) string {
 	return infrav1.VSphereVMVMGroupNotJoinedReason
 }
 
-// outOfGroup reports that nothing keeps the machine on the hosts of its failure domain.
-func (r *Reconciler) outOfGroup(s *scope, reason, message string) {
+// reportNotInGroup reports that nothing keeps the machine on the hosts of its failure domain.
+func (r *Reconciler) reportNotInGroup(s *scope, reason, message string) {
 	r.failAs(s, infrav1.VSphereVMVMGroupJoinedCondition, reason, message)
 }
 
@@ -130,8 +130,8 @@ func (r *Reconciler) writeMetadata(ctx context.Context, s *scope, network *infra
 	if err != nil {
 		return r.refused(s, "writing metadata of", err)
 	}
-	r.started(s, task, configure)
-	r.underWay(s, configure, infrav1.VSphereVMVirtualMachineConfiguringReason, "")
+	r.recordTask(s, task, configure)
+	r.reportProgress(s, configure, infrav1.VSphereVMVirtualMachineConfiguringReason, "")
 	return reconcile.Wait, nil
 }
 
@@ -155,8 +155,8 @@ func (r *Reconciler) ensurePower(ctx context.Context, s *scope) (reconcile.Progr
 	if err != nil {
 		return r.refused(s, "powering on", err)
 	}
-	r.started(s, task, powerOn)
-	r.underWay(s, powerOn, infrav1.VSphereVMVirtualMachinePoweringOnReason, "")
+	r.recordTask(s, task, powerOn)
+	r.reportProgress(s, powerOn, infrav1.VSphereVMVirtualMachinePoweringOnReason, "")
 	return reconcile.Wait, nil
 }
 
@@ -172,13 +172,13 @@ func (r *Reconciler) ensureTags(ctx context.Context, s *scope) (reconcile.Progre
 	case err == nil:
 		return reconcile.Proceed, nil
 	case errors.Is(err, vcenter.ErrNotFound):
-		return r.again(s, infrav1.VSphereVMVirtualMachineTagNotFoundReason, fmt.Sprintf(
+		return r.failAndRetry(s, infrav1.VSphereVMVirtualMachineTagNotFoundReason, fmt.Sprintf(
 			"spec.tagIDs: %v: create the tag or remove it from the VSphereMachineTemplate", err)), nil
 	case errors.Is(err, vcenter.ErrForbidden):
-		return r.again(s, infrav1.VSphereVMVirtualMachinePrivilegeMissingReason, fmt.Sprintf(
+		return r.failAndRetry(s, infrav1.VSphereVMVirtualMachinePrivilegeMissingReason, fmt.Sprintf(
 			"spec.tagIDs %s: %v: give the account %s, or remove the tags from the VSphereMachineTemplate", ids, err, taggingPrivileges)), nil
 	case errors.Is(err, vcenter.ErrInvalid):
-		return r.again(s, infrav1.VSphereVMVirtualMachineTagRefusedReason, fmt.Sprintf(
+		return r.failAndRetry(s, infrav1.VSphereVMVirtualMachineTagRefusedReason, fmt.Sprintf(
 			"spec.tagIDs %s: %v: the tags' categories must allow virtual machines, and only one tag per object if they are of single cardinality; "+
 				"change the category, or remove the tag from the VSphereMachineTemplate", ids, err)), nil
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // The readiness of a zone is unknown after the zone was changed.
-func TestVerdictAboutAnOlderZoneDoesNotCount(t *testing.T) {
+func TestReadyOfOlderGenerationIsIgnored(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		change  func(*placement.Zone)

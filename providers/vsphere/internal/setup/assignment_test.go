@@ -20,13 +20,13 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// interrupted runs functions in the middle of a reconcile.
-type interrupted struct {
+// interceptingReader runs functions in the middle of a reconcile.
+type interceptingReader struct {
 	client.Client
 	zoneRead, vmMade func() // nil does nothing
 }
 
-func (i *interrupted) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+func (i *interceptingReader) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 	err := i.Client.Get(ctx, key, o, opts...)
 	if _, zone := o.(*infrav1.VSphereDeploymentZone); zone && i.zoneRead != nil {
 		i.zoneRead()
@@ -34,7 +34,7 @@ func (i *interrupted) Get(ctx context.Context, key client.ObjectKey, o client.Ob
 	return err
 }
 
-func (i *interrupted) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
+func (i *interceptingReader) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
 	if _, vm := o.(*infrav1.VSphereVM); vm && i.vmMade != nil {
 		i.vmMade()
 	}
@@ -42,21 +42,21 @@ func (i *interrupted) Create(ctx context.Context, o client.Object, opts ...clien
 }
 
 // assign assigns a machine, as it was read, to a zone.
-func assign(w *world, machine *infrav1.VSphereMachine, zone string) error {
+func assign(w *fixture, machine *infrav1.VSphereMachine, zone string) error {
 	after := machine.DeepCopy()
 	after.Annotations = map[string]string{faultlinev1.AssignedFailureDomainAnnotation: zone}
 	return w.client.Patch(w.t.Context(), after, client.MergeFromWithOptions(machine, client.MergeFromWithOptimisticLock{}))
 }
 
-func TestAnAssignmentIsTakenBackBeforeAnythingIsMadeThereOrNotAtAll(t *testing.T) {
+func TestAssignmentIsRevokedBeforeCreationOnly(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	zones := w.threeZones()
 	infra := w.cluster("one", spreads(func(*faultlinev1.WorkersDistribution) {}))
-	w.condition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	w.waitForCondition(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
 	w.stop() // the test plays its controllers
 	machine := w.workers(1, 1)[0]
-	through := &interrupted{Client: w.client}
+	through := &interceptingReader{Client: w.client}
 	r := &vspheremachine.Reconciler{Client: through, Live: w.client, Recorder: events.NewFakeRecorder(100)}
 	reconcile := func() {
 		t.Helper()

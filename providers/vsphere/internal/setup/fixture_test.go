@@ -36,14 +36,14 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// patience is long enough for a busy machine; only failing tests wait that long.
-const patience = 3 * time.Minute
+// timeout is long enough for a busy machine; only failing tests wait that long.
+const timeout = 3 * time.Minute
 
-// glance is the polling interval of the tests. Each poll is a request, which on a busy machine delays what the test waits for.
-const glance = 50 * time.Millisecond
+// pollInterval is the polling interval of the tests. Each poll is a request, which on a busy machine delays what the test waits for.
+const pollInterval = 50 * time.Millisecond
 
-// world is a test's part of the API server, with its own vCenter and a manager that sees nothing else.
-type world struct {
+// fixture is a test's part of the API server, with its own vCenter and a manager that sees nothing else.
+type fixture struct {
 	*WithT
 	t      *testing.T
 	client client.Client
@@ -59,14 +59,14 @@ type world struct {
 	modules bool         // whether the manager creates cluster modules
 }
 
-func newWorld(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *world {
+func newFixture(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *fixture {
 	t.Helper()
 	g := newGomega(t)
-	w := &world{WithT: g, t: t, client: user, vc: simulator.Start(t, layout, opts...)}
+	w := &fixture{WithT: g, t: t, client: user, vc: simulator.Start(t, layout, opts...)}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	g.Expect(user.Create(t.Context(), ns)).To(Succeed())
 	w.name = ns.Name
-	t.Cleanup(w.leave)
+	t.Cleanup(w.cleanUp)
 	w.create(w.secret("account", w.vc.Username(), w.vc.Password()))
 	w.file = filepath.Join(t.TempDir(), "credentials.yaml")
 	g.Expect(os.WriteFile(w.file, fmt.Appendf(nil, "username: %s\npassword: %s\n", w.vc.Username(), w.vc.Password()), 0o600)).To(Succeed())
@@ -75,7 +75,7 @@ func newWorld(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *
 }
 
 // in returns the same world for a subtest.
-func (w *world) in(t *testing.T) *world {
+func (w *fixture) in(t *testing.T) *fixture {
 	t.Helper()
 	inner := *w
 	inner.WithT, inner.t = newGomega(t), t
@@ -85,14 +85,14 @@ func (w *world) in(t *testing.T) *world {
 func newGomega(t *testing.T) *WithT {
 	t.Helper()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
-	g.SetDefaultEventuallyPollingInterval(glance)
-	g.SetDefaultConsistentlyPollingInterval(glance)
+	g.SetDefaultEventuallyTimeout(timeout)
+	g.SetDefaultEventuallyPollingInterval(pollInterval)
+	g.SetDefaultConsistentlyPollingInterval(pollInterval)
 	return g
 }
 
-// leave deletes the cluster-scoped objects, which every later manager would otherwise read with each event.
-func (w *world) leave() {
+// cleanUp deletes the cluster-scoped objects, which every later manager would otherwise read with each event.
+func (w *fixture) cleanUp() {
 	ctx := context.WithoutCancel(w.t.Context())
 	zones, identities, domains := &infrav1.VSphereDeploymentZoneList{}, &infrav1.VSphereClusterIdentityList{}, &infrav1.VSphereFailureDomainList{}
 	release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
@@ -113,7 +113,7 @@ func (w *world) leave() {
 
 // start runs a manager until stop or the end of the test. It watches only the test's namespace, as with --namespace; the others
 // contain what earlier tests left.
-func (w *world) start() {
+func (w *fixture) start() {
 	w.t.Helper()
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
 	w.metrics = prometheus.NewRegistry()
@@ -128,39 +128,39 @@ func (w *world) start() {
 	})
 }
 
-func (w *world) meta(name string) metav1.ObjectMeta {
+func (w *fixture) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: w.name, Name: name, Labels: map[string]string{clusterv1.WatchLabel: w.name}}
 }
 
-func (w *world) secret(name, username, password string) *corev1.Secret {
+func (w *fixture) secret(name, username, password string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: w.meta(name), StringData: map[string]string{"username": username, "password": password}}
 }
 
-func (w *world) create(objects ...client.Object) {
+func (w *fixture) create(objects ...client.Object) {
 	w.t.Helper()
 	w.user().Create(objects...)
 }
 
-func (w *world) get(o client.Object) client.Object {
+func (w *fixture) get(o client.Object) client.Object {
 	w.t.Helper()
 	w.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)).To(Succeed())
 	return o
 }
 
 // update changes an object, retrying on conflict.
-func update[T client.Object](w *world, o T, change func(T)) {
+func update[T client.Object](w *fixture, o T, change func(T)) {
 	w.t.Helper()
 	testworld.Update(w.user(), o, testworld.Whole, change)
 }
 
 // updateStatus is update for the status.
-func updateStatus[T client.Object](w *world, o T, change func(T)) {
+func updateStatus[T client.Object](w *fixture, o T, change func(T)) {
 	w.t.Helper()
 	testworld.Update(w.user(), o, testworld.Status, change)
 }
 
 // cluster creates a Cluster with its VSphereCluster, whose failure domains are the zones of this test.
-func (w *world) cluster(name string, changes ...func(*infrav1.VSphereCluster)) *infrav1.VSphereCluster {
+func (w *fixture) cluster(name string, changes ...func(*infrav1.VSphereCluster)) *infrav1.VSphereCluster {
 	w.t.Helper()
 	infra := &infrav1.VSphereCluster{ObjectMeta: w.meta(name), Spec: w.clusterSpec()}
 	for _, change := range changes {
@@ -171,7 +171,7 @@ func (w *world) cluster(name string, changes ...func(*infrav1.VSphereCluster)) *
 }
 
 // clusterSpec returns the spec of a cluster whose failure domains are the zones of this test.
-func (w *world) clusterSpec() infrav1.VSphereClusterSpec {
+func (w *fixture) clusterSpec() infrav1.VSphereClusterSpec {
 	return infrav1.VSphereClusterSpec{
 		Server: w.vc.Host(), Thumbprint: w.vc.Thumbprint(),
 		IdentityRef:           infrav1.VSphereIdentityReference{Kind: infrav1.SecretKind, Name: "account"},
@@ -181,7 +181,7 @@ func (w *world) clusterSpec() infrav1.VSphereClusterSpec {
 }
 
 // zone creates a deployment zone and its failure domain, both named after the test and letter.
-func (w *world) zone(letter string, topology infrav1.Topology, change func(*infrav1.VSphereDeploymentZone, *infrav1.VSphereFailureDomain)) *infrav1.VSphereDeploymentZone {
+func (w *fixture) zone(letter string, topology infrav1.Topology, change func(*infrav1.VSphereDeploymentZone, *infrav1.VSphereFailureDomain)) *infrav1.VSphereDeploymentZone {
 	w.t.Helper()
 	meta := w.meta(w.name + "-" + letter)
 	meta.Namespace = ""
@@ -212,7 +212,7 @@ func (w *world) zone(letter string, topology infrav1.Topology, change func(*infr
 }
 
 // threeZones creates the zones a, b and c of simulator.ThreeZones.
-func (w *world) threeZones() []*infrav1.VSphereDeploymentZone {
+func (w *fixture) threeZones() []*infrav1.VSphereDeploymentZone {
 	w.t.Helper()
 	var zones []*infrav1.VSphereDeploymentZone
 	for _, letter := range []string{"a", "b", "c"} {
@@ -232,7 +232,7 @@ func machineSpec() infrav1.VSphereMachineSpec {
 }
 
 // machine creates a Machine with bootstrap data and its VSphereMachine.
-func (w *world) machine(cluster, name, domain string, changes ...func(*infrav1.VSphereMachine)) *infrav1.VSphereMachine {
+func (w *fixture) machine(cluster, name, domain string, changes ...func(*infrav1.VSphereMachine)) *infrav1.VSphereMachine {
 	w.t.Helper()
 	vsphere := &infrav1.VSphereMachine{ObjectMeta: w.meta(name), Spec: machineSpec()}
 	for _, change := range changes {
@@ -242,8 +242,8 @@ func (w *world) machine(cluster, name, domain string, changes ...func(*infrav1.V
 	return vsphere
 }
 
-// provisioned waits until the VSphereMachine reports that its virtual machine is running.
-func (w *world) provisioned(machine *infrav1.VSphereMachine) {
+// waitForProvisioned waits until the VSphereMachine reports that its virtual machine is running.
+func (w *fixture) waitForProvisioned(machine *infrav1.VSphereMachine) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
@@ -251,19 +251,19 @@ func (w *world) provisioned(machine *infrav1.VSphereMachine) {
 	}).Should(Succeed())
 }
 
-// condition waits until a condition has the reason, and returns its message.
-func (w *world) condition(o testworld.Conditioned, conditionType, reason string) string {
+// waitForCondition waits until a condition has the reason, and returns its message.
+func (w *fixture) waitForCondition(o testworld.Conditioned, conditionType, reason string) string {
 	w.t.Helper()
 	return w.user().Condition(o, conditionType, reason)
 }
 
 // user returns the user who changes objects in the management cluster.
-func (w *world) user() testworld.User {
+func (w *fixture) user() testworld.User {
 	return testworld.User{T: w.t, G: w.WithT, Client: w.client}
 }
 
 // vms returns the virtual machines of the vCenter by name, without templates.
-func (w *world) vms() map[string]simulator.VM {
+func (w *fixture) vms() map[string]simulator.VM {
 	byName := map[string]simulator.VM{}
 	for _, vm := range w.vc.VMs() {
 		if _, twice := byName[vm.Name]; twice {
@@ -277,19 +277,19 @@ func (w *world) vms() map[string]simulator.VM {
 }
 
 // remove deletes a VSphereMachine with its Machine, as Cluster API would, and waits until neither exists.
-func (w *world) remove(machine *infrav1.VSphereMachine) {
+func (w *fixture) remove(machine *infrav1.VSphereMachine) {
 	w.t.Helper()
 	w.user().Remove(machine)
 }
 
-func (w *world) gone(o client.Object) {
+func (w *fixture) waitForDeletion(o client.Object) {
 	w.t.Helper()
 	w.user().Gone(o)
 }
 
-// inFlight waits until the VSphereVM has recorded a task started by a method of vCenter, the only one so far, and returns the
+// waitForTask waits until the VSphereVM has recorded a task started by a method of vCenter, the only one so far, and returns the
 // VSphereVM.
-func (w *world) inFlight(name string, calls string) *infrav1.VSphereVM {
+func (w *fixture) waitForTask(name string, calls string) *infrav1.VSphereVM {
 	w.t.Helper()
 	vm := &infrav1.VSphereVM{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}}
 	w.Eventually(func(g Gomega) {
@@ -301,13 +301,13 @@ func (w *world) inFlight(name string, calls string) *infrav1.VSphereVM {
 	return vm
 }
 
-func (w *world) forgetTask(vm *infrav1.VSphereVM) {
+func (w *fixture) forgetTask(vm *infrav1.VSphereVM) {
 	w.t.Helper()
 	updateStatus(w, vm, func(vm *infrav1.VSphereVM) { vm.Status.TaskRef = "" })
 }
 
-// waitsForDeletion deletes a VSphereVM while no manager runs, so that no manager clones again first.
-func (w *world) waitsForDeletion(vm *infrav1.VSphereVM) {
+// deleteWithoutManager deletes a VSphereVM while no manager runs, so that no manager clones again first.
+func (w *fixture) deleteWithoutManager(vm *infrav1.VSphereVM) {
 	w.t.Helper()
 	w.Expect(w.client.Delete(w.t.Context(), vm)).To(Succeed())
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// saysOfDeletion waits until the condition of a VSphereVM in deletion contains text.
-func (w *world) saysOfDeletion(vm *infrav1.VSphereVM, text string) {
+// waitForDeletionMessage waits until the condition of a VSphereVM in deletion contains text.
+func (w *fixture) waitForDeletionMessage(vm *infrav1.VSphereVM, text string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
@@ -25,64 +25,64 @@ func (w *world) saysOfDeletion(vm *infrav1.VSphereVM, text string) {
 }
 
 // The end of a power-off does not prove that the machine still exists.
-func TestMachineThatLeavesSightWhileItIsPoweredOffIsNotTakenForDeleted(t *testing.T) {
+func TestInvisibleMachineDuringPowerOffIsNotDeleted(t *testing.T) {
 	t.Parallel()
-	w, machine := withNode(t)
+	w, machine := newFixtureWithNode(t)
 	w.vc.HoldTasks("PowerOffVM_Task")
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	vm := w.inFlight("node", "PowerOffVM_Task")
+	vm := w.waitForTask("node", "PowerOffVM_Task")
 	w.Expect(w.vc.HideVM("node")).To(Succeed())
 	w.vc.ReleaseTasks("PowerOffVM_Task")
-	w.saysOfDeletion(vm, "does not show it in any folder")
+	w.waitForDeletionMessage(vm, "does not show it in any folder")
 	w.Expect(w.vms()).To(HaveKey("node"))
 	w.Expect(w.vc.ShowVM("node")).To(Succeed())
-	w.gone(machine)
+	w.waitForDeletion(machine)
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-func TestMachineThatLeavesSightWhileItsDestructionFailsIsNotTakenForDeleted(t *testing.T) {
+func TestInvisibleMachineAfterFailedDestroyIsNotDeleted(t *testing.T) {
 	t.Parallel()
-	w, machine := withNode(t)
+	w, machine := newFixtureWithNode(t)
 	w.vc.FailTasks("Destroy_Task", 1, "a file is locked")
 	w.vc.HoldTasks("Destroy_Task")
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	vm := w.inFlight("node", "Destroy_Task")
+	vm := w.waitForTask("node", "Destroy_Task")
 	w.Eventually(func() infrav1.TaskOperation { // the call comes a moment before its record replaces that of the power-off
 		w.get(vm)
 		return vm.Status.TaskOperation
 	}).Should(Equal(infrav1.DestroyOperation))
 	w.Expect(w.vc.HideVM("node")).To(Succeed())
 	w.vc.ReleaseTasks("Destroy_Task")
-	w.saysOfDeletion(vm, "does not show it in any folder")
+	w.waitForDeletionMessage(vm, "does not show it in any folder")
 	w.Expect(w.vms()).To(HaveKey("node"))
 	w.Expect(w.vc.ShowVM("node")).To(Succeed())
-	w.gone(machine)
+	w.waitForDeletion(machine)
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-func TestMachineDestroyedBySomebodyElseWhileItIsPoweredOffIsLetGo(t *testing.T) {
+func TestMachineDeletedDuringPowerOffIsReleased(t *testing.T) {
 	t.Parallel()
-	w, machine := withNode(t)
+	w, machine := newFixtureWithNode(t)
 	w.vc.HoldTasks("PowerOffVM_Task")
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	w.inFlight("node", "PowerOffVM_Task")
+	w.waitForTask("node", "PowerOffVM_Task")
 	w.Expect(w.vc.DestroyVM("node")).To(Succeed())
 	w.vc.ReleaseTasks("PowerOffVM_Task")
-	w.gone(machine)
+	w.waitForDeletion(machine)
 }
 
 // Deleting a VSphereVM deletes its virtual machine, and the bootstrap data was consumed.
-func TestProvisionedMachineWhoseVSphereVMWasDeletedIsNotMadeAgain(t *testing.T) {
+func TestMachineWithoutVSphereVMIsNotRecreated(t *testing.T) {
 	t.Parallel()
-	w, machine := withNode(t)
+	w, machine := newFixtureWithNode(t)
 	vm := w.vsphereVM("node")
 	provider := machine.Spec.ProviderID
 	w.Expect(w.client.Delete(t.Context(), vm)).To(Succeed())
-	message := w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineRemovedReason)
+	message := w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineRemovedReason)
 	w.Expect(message).To(ContainSubstring("delete Machine node"))
-	w.gone(vm)
+	w.waitForDeletion(vm)
 	update(w, machine, func(m *infrav1.VSphereMachine) { m.Labels["test"] = "reconcile" })
-	w.Consistently(w.vms, moment).Should(BeEmpty())
+	w.Consistently(w.vms, quietPeriod).Should(BeEmpty())
 	w.Expect(w.vc.Calls()["CloneVM_Task"]).To(Equal(1))
 	w.get(machine)
 	w.Expect(machine.Spec.ProviderID).To(Equal(provider))
@@ -91,103 +91,103 @@ func TestProvisionedMachineWhoseVSphereVMWasDeletedIsNotMadeAgain(t *testing.T) 
 }
 
 // This happens when a backup of the management cluster is restored in parts.
-func TestMachineGoesOnWhenItsVSphereVMIsRestored(t *testing.T) {
+func TestMachineRecoversWhenVSphereVMIsRestored(t *testing.T) {
 	t.Parallel()
-	w, machine := withNode(t)
-	vm := w.takenAway("node")
+	w, machine := newFixtureWithNode(t)
+	vm := w.moveAway("node")
 	w.start()
-	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineRemovedReason)
+	w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineRemovedReason)
 	w.create(vm)
-	w.condition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineProvisionedReason)
+	w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VSphereMachineVirtualMachineProvisionedReason)
 	w.Expect(w.vms()).To(HaveLen(1))
 	w.Expect(w.vc.Calls()["CloneVM_Task"]).To(Equal(1))
 }
 
 // A clone may be invisible to the account, whose role may not include the folder.
-func TestCloneThatTheAccountDoesNotSeeIsNotMadeAgain(t *testing.T) {
+func TestInvisibleCloneIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	w.vc.HideClones(true)
 	machine := w.worker("node")
-	message := w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineNotVisibleReason)
+	message := w.waitForCondition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineNotVisibleReason)
 	made := w.vms()["node"]
 	w.Expect(message).To(And(ContainSubstring(made.Ref), ContainSubstring("read permission")))
 	w.vc.ForgetTasks()
-	w.poked(w.vsphereVM("node"))
+	w.triggerVMReconcile(w.vsphereVM("node"))
 	w.Consistently(func() int { return w.vc.Calls()["CloneVM_Task"] }, "2s").Should(Equal(1))
 	w.Expect(w.vc.ShowVM("node")).To(Succeed())
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vms()).To(HaveLen(1))
 }
 
-func TestDeletionWaitsForACloneThatTheAccountDoesNotSee(t *testing.T) {
+func TestDeletionWaitsForInvisibleClone(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	w.vc.HideClones(true)
 	w.vc.HoldTasks("CloneVM_Task")
 	machine := w.worker("node")
-	vm := w.inFlight("node", "CloneVM_Task")
+	vm := w.waitForTask("node", "CloneVM_Task")
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	w.saysOfDeletion(vm, "Waiting for task")
+	w.waitForDeletionMessage(vm, "Waiting for task")
 	w.vc.ReleaseTasks("CloneVM_Task")
-	w.saysOfDeletion(vm, "does not show it in any folder")
+	w.waitForDeletionMessage(vm, "does not show it in any folder")
 	w.vc.ForgetTasks()
-	w.poked(vm)
-	w.Consistently(w.vms, moment).Should(HaveKey("node"))
+	w.triggerVMReconcile(vm)
+	w.Consistently(w.vms, quietPeriod).Should(HaveKey("node"))
 	w.Expect(w.vc.ShowVM("node")).To(Succeed())
-	w.gone(machine)
+	w.waitForDeletion(machine)
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
 // A clone that another client removes before it ever ran has consumed nothing.
-func TestCloneThatIsRemovedAtOnceIsMadeAgain(t *testing.T) {
+func TestRemovedCloneIsRepeated(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	w.vc.HoldTasks("PowerOnVM_Task")
 	machine := w.worker("node")
-	w.inFlight("node", "PowerOnVM_Task")
+	w.waitForTask("node", "PowerOnVM_Task")
 	w.Expect(w.vc.DestroyVM("node")).To(Succeed())
 	w.vc.ReleaseTasks("PowerOnVM_Task")
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vc.Calls()["CloneVM_Task"]).To(Equal(2))
 }
 
-func TestMachineInAVAppIsReportedOutOfSightAndStaysReady(t *testing.T) {
+func TestMachineInVAppIsReportedNotVisible(t *testing.T) {
 	t.Parallel()
-	w, machine := withNode(t)
+	w, machine := newFixtureWithNode(t)
 	w.Expect(w.vc.HideVM("node")).To(Succeed())
-	message := w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineNotVisibleReason)
+	message := w.waitForCondition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineNotVisibleReason)
 	w.Expect(message).To(ContainSubstring("move it out of its vApp"))
 	w.Expect(w.vsphereVM("node").Status.Ready).To(HaveValue(BeTrue()), "it runs as it did")
 	w.Expect(w.vc.ShowVM("node")).To(Succeed())
-	w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
+	w.waitForCondition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
 }
 
 // vCenter shows a new machine before it has its UUIDs.
-func TestDeletionOfALostCloneWaitsForItsUUIDs(t *testing.T) {
+func TestDeletionOfLostCloneWaitsForUUIDs(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	w.vc.WithholdUUIDs(true)
 	w.vc.HoldTasks("CloneVM_Task")
 	machine := w.worker("node")
-	vm := w.inFlight("node", "CloneVM_Task")
+	vm := w.waitForTask("node", "CloneVM_Task")
 	w.stop()
 	w.forgetTask(vm)
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	w.waitsForDeletion(vm)
+	w.deleteWithoutManager(vm)
 	w.start()
-	w.saysOfDeletion(vm, "Waiting for running clones of the template")
+	w.waitForDeletionMessage(vm, "Waiting for running clones of the template")
 	w.vc.ReleaseTasks("CloneVM_Task")
-	w.saysOfDeletion(vm, "Waiting for the UUIDs of /dc-1/vm/workload/node")
-	w.Consistently(w.vms, moment).Should(HaveKey("node"))
+	w.waitForDeletionMessage(vm, "Waiting for the UUIDs of /dc-1/vm/workload/node")
+	w.Consistently(w.vms, quietPeriod).Should(HaveKey("node"))
 	w.Expect(w.vc.RevealUUIDs("node")).To(Succeed())
-	w.gone(machine)
+	w.waitForDeletion(machine)
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
 func TestCloneWithoutUUIDsIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	w.vc.WithholdUUIDs(true)
 	machine := w.worker("node")
 	vm := w.vsphereVM("node")
@@ -195,41 +195,41 @@ func TestCloneWithoutUUIDsIsWaitedFor(t *testing.T) {
 		w.get(vm)
 		g.Expect(testworld.Describe(vm)).To(ContainSubstring("without its UUIDs"))
 	}).Should(Succeed())
-	w.Expect(w.touched()).To(HaveLen(1), "it was cloned, and that is all")
+	w.Expect(w.countOperations()).To(HaveLen(1), "it was cloned, and that is all")
 	w.Expect(w.vc.RevealUUIDs("node")).To(Succeed())
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.Expect(w.vms()).To(HaveLen(1))
 }
 
 // Pipelines replace a template with the same name while it is being cloned.
-func TestDeletionWaitsForALostCloneOfATemplateThatWasReplaced(t *testing.T) {
+func TestDeletionWaitsForLostCloneOfReplacedTemplate(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	w.vc.HoldTasks("CloneVM_Task")
 	machine := w.worker("node")
-	vm := w.inFlight("node", "CloneVM_Task")
+	vm := w.waitForTask("node", "CloneVM_Task")
 	w.stop()
 	w.forgetTask(vm)
 	template := w.vc.Templates()[0]
 	w.Expect(w.vc.Rename(template.Folder+"/"+template.Name, "yesterday")).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	w.waitsForDeletion(vm)
+	w.deleteWithoutManager(vm)
 	w.start()
-	w.saysOfDeletion(vm, "Waiting for running clones of the template")
+	w.waitForDeletionMessage(vm, "Waiting for running clones of the template")
 	w.vc.ReleaseTasks("CloneVM_Task")
-	w.gone(machine)
+	w.waitForDeletion(machine)
 	w.Eventually(w.vms).Should(BeEmpty())
 }
 
 // After a rejected clone there is nothing to wait for, even if other clients clone the template.
-func TestDeletionAfterARefusedCloneDoesNotWaitForOthers(t *testing.T) {
+func TestDeletionAfterRejectedCloneDoesNotWait(t *testing.T) {
 	t.Parallel()
-	w := workshop(t, simulator.Template{Name: diskTemplate, DiskGiB: 30})
+	w := newFixtureWithTemplates(t, simulator.Template{Name: diskTemplate, DiskGiB: 30})
 	of := func(m *infrav1.VSphereMachine) { m.Spec.Template, m.Spec.CloneMode = diskTemplate, infrav1.FullClone }
 	w.vc.HoldTasks("CloneVM_Task")
 	w.worker("other", of)
-	w.inFlight("other", "CloneVM_Task")
+	w.waitForTask("other", "CloneVM_Task")
 	refused := w.worker("refused", of, func(m *infrav1.VSphereMachine) { m.Spec.DiskGiB = 10 })
-	w.condition(w.vsphereVM("refused"), provisionedCondition, infrav1.VSphereVMVirtualMachineInvalidSpecReason)
+	w.waitForCondition(w.vsphereVM("refused"), provisionedCondition, infrav1.VSphereVMVirtualMachineInvalidSpecReason)
 	w.remove(refused)
 }

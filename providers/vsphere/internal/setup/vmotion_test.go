@@ -14,13 +14,13 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-func TestAMachineThatVMotionTakesToAnotherZoneIsSaidToBeElsewhereUntilItIsBack(t *testing.T) {
+func TestMachineMovedByVMotionIsReportedOutsideFailureDomain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.HostGroups())
+	w := newFixture(t, simulator.HostGroups())
 	cluster := w.cluster("one")
 	a, b := w.rack("a", ""), w.rack("b", "")
 	machine := w.machine("one", "cp-0", a.Name)
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	isIn := func(zone string) {
 		testworld.IsIn(w.user(), machine, func(m *infrav1.VSphereMachine) string { return ptr.Deref(m.Status.FailureDomain, "") }, zone)
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// recognise identifies the virtual machine. It stores the reference before anything else is done, so that from then on the
+// identify identifies the virtual machine. It stores the reference before anything else is done, so that from then on the
 // virtual machine cannot be confused with another.
-func (r *Reconciler) recognise(ctx context.Context, s *scope) error {
+func (r *Reconciler) identify(ctx context.Context, s *scope) error {
 	there := s.session.Candidates(string(s.vm.UID), s.vm.Spec.BiosUUID, s.vm.Status.VMRef)
 	candidates := make([]virtualmachine.Candidate, len(there))
 	for i := range there {
@@ -77,11 +77,11 @@ func (r *Reconciler) booted(ctx context.Context, s *scope, vms []vcenter.VM) (ma
 	return booted, nil
 }
 
-// absent proceeds if there is no virtual machine and one may be created: none was created before, or it was deleted before it
+// mayCreate proceeds if there is no virtual machine and one may be created: none was created before, or it was deleted before it
 // was ready. Otherwise it reports why there is no virtual machine.
-func (r *Reconciler) absent(ctx context.Context, s *scope) (reconcile.Progress, error) {
+func (r *Reconciler) mayCreate(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if len(s.verdict.Rivals) > 0 {
-		return r.ambiguous(s), nil
+		return r.reportAmbiguous(s), nil
 	}
 	if s.vm.Status.VMRef != "" {
 		exists, err := s.session.Exists(ctx, s.vm.Status.VMRef)
@@ -89,14 +89,14 @@ func (r *Reconciler) absent(ctx context.Context, s *scope) (reconcile.Progress, 
 			return r.refused(s, "looking up", err)
 		}
 		if exists {
-			return r.outOfReach(s), nil
+			return r.reportNotVisible(s), nil
 		}
 	}
 	switch {
 	case s.vm.Spec.BiosUUID != "" && s.vm.Status.VMRef == "" && len(s.verdict.Strangers) > 0:
-		return r.notIdentified(s), nil
+		return r.reportNotIdentified(s), nil
 	case s.vm.Spec.BiosUUID != "":
-		return r.notFound(s), nil
+		return r.reportNotFound(s), nil
 	case s.vm.Status.VMRef != "":
 		s.vm.Status.VMRef = ""
 		return reconcile.Proceed, r.save(ctx, s) // otherwise a deletion could mistake the next one for the deleted one
@@ -104,7 +104,7 @@ func (r *Reconciler) absent(ctx context.Context, s *scope) (reconcile.Progress, 
 	return reconcile.Proceed, nil
 }
 
-func (r *Reconciler) notFound(s *scope) reconcile.Progress {
+func (r *Reconciler) reportNotFound(s *scope) reconcile.Progress {
 	s.vm.Status.Ready = ptr.To(false)
 	message := fmt.Sprintf("vCenter %s has no virtual machine with BIOS UUID %s: it was deleted outside Cluster API and is not recreated; delete the Machine",
 		s.vm.Spec.Server, s.vm.Spec.BiosUUID)
@@ -116,26 +116,26 @@ func (r *Reconciler) notFound(s *scope) reconcile.Progress {
 	return reconcile.Wait
 }
 
-// ambiguous waits for the event that one of the virtual machines was deleted or has other identifiers.
-func (r *Reconciler) ambiguous(s *scope) reconcile.Progress {
+// reportAmbiguous waits for the event that one of the virtual machines was deleted or has other identifiers.
+func (r *Reconciler) reportAmbiguous(s *scope) reconcile.Progress {
 	r.fail(s, infrav1.VSphereVMVirtualMachineAmbiguousReason, fmt.Sprintf(
 		"Each of %s may be this VSphereVM's virtual machine, so none is changed: remove the copies from vCenter's inventory, or give them other BIOS UUIDs",
 		virtualmachine.Paths(s.verdict.Rivals)))
 	return reconcile.Wait
 }
 
-// notIdentified waits for the event that the notes have changed.
-func (r *Reconciler) notIdentified(s *scope) reconcile.Progress {
+// reportNotIdentified waits for the event that the notes have changed.
+func (r *Reconciler) reportNotIdentified(s *scope) reconcile.Progress {
 	r.fail(s, infrav1.VSphereVMVirtualMachineNotIdentifiedReason, fmt.Sprintf(
 		"Nothing proves that %s is this VSphereVM's virtual machine, so it is not changed: if it is, add the line %q to its notes in vCenter",
 		virtualmachine.Paths(s.verdict.Strangers), virtualmachine.Marker(s.vm)))
 	return reconcile.Wait
 }
 
-// outOfReach handles a recorded reference that exists in vCenter, but is not visible or belongs to another owner's machine.
-func (r *Reconciler) outOfReach(s *scope) reconcile.Progress {
+// reportNotVisible handles a recorded reference that exists in vCenter, but is not visible or belongs to another owner's machine.
+func (r *Reconciler) reportNotVisible(s *scope) reconcile.Progress {
 	if _, shown := s.session.VMByRef(s.vm.Status.VMRef); shown {
-		return r.notIdentified(s)
+		return r.reportNotIdentified(s)
 	}
 	r.fail(s, infrav1.VSphereVMVirtualMachineNotVisibleReason, fmt.Sprintf(
 		"vCenter has virtual machine %s but does not show it in any folder: give the account read permission on it, or move it out of its vApp", s.vm.Status.VMRef))

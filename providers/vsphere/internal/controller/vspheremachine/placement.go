@@ -75,24 +75,24 @@ func (r *Reconciler) record(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// assignedSoon returns how long to wait for a failure domain to be assigned to a new machine.
-func assignedSoon(s *scope) time.Duration {
+// assignmentGrace returns how long to wait for a failure domain to be assigned to a new machine.
+func assignmentGrace(s *scope) time.Duration {
 	if s.infraCluster == nil {
 		return 0
 	}
-	_, wait := s.asked()
+	_, wait := s.requestedZone()
 	return provider.AssignedSoon(wait, s.vsphere, time.Now())
 }
 
-// asked returns the failure domain of the machine, or a refusal with the reason why the machine must wait for one.
-func (s *scope) asked() (domain string, wait distribution.Refusal) {
+// requestedZone returns the failure domain of the machine, or a refusal with the reason why the machine must wait for one.
+func (s *scope) requestedZone() (domain string, wait distribution.Refusal) {
 	return provider.Asked(expected(s.infraCluster), s.machine, s.vsphere, infrastructure.VSphere{}.Place(s.vsphere))
 }
 
 // zone returns the deployment zone of the machine, or a refusal with the reason why it cannot be used now. The zone is nil if
 // the machine has none.
 func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, distribution.Refusal, error) {
-	name, wait := s.asked()
+	name, wait := s.requestedZone()
 	if name == "" || wait.Reason != "" {
 		return nil, wait, nil
 	}

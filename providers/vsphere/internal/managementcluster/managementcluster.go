@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package origin distinguishes the objects that management clusters create in a shared vCenter.
-package origin
+// Package managementcluster distinguishes the objects that management clusters create in a shared vCenter.
+package managementcluster
 
 import (
 	"context"
@@ -39,8 +39,8 @@ func Of(ctx context.Context, reader client.Reader) (string, error) {
 // Mark returns the description for objects created for a management cluster, if they can have one.
 func Mark(identity string) string { return "Made by Faultline for management cluster " + identity }
 
-// Here returns the identity of the manager's management cluster.
-type Here struct {
+// ID returns the identity of the manager's management cluster.
+type ID struct {
 	Reader client.Reader
 
 	mu sync.Mutex
@@ -48,7 +48,7 @@ type Here struct {
 }
 
 // Mark returns the mark of this management cluster. It reads the identity once.
-func (h *Here) Mark(ctx context.Context) (string, error) {
+func (h *ID) Mark(ctx context.Context) (string, error) {
 	h.mu.Lock()
 	known := h.id
 	h.mu.Unlock()

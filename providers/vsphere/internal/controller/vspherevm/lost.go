@@ -20,7 +20,7 @@ func (r *Reconciler) powerOffUnmanageable(ctx context.Context, s *scope) (reconc
 	if err != nil {
 		return r.refusedUnmanageable(s, "powering off", err)
 	}
-	r.started(s, task, powerOff)
+	r.recordTask(s, task, powerOff)
 	return reconcile.Wait, nil
 }
 

@@ -34,9 +34,9 @@ func poolKey(spec *ipamclusterv1.IPAddressSpec) string {
 	return strings.Join([]string{spec.PoolRef.APIGroup, spec.PoolRef.Kind, spec.PoolRef.Name, spec.Address}, "/")
 }
 
-// givenBefore returns the claim to which the pool allocated the same address earlier, or "". If both were allocated within one
+// allocatedBefore returns the claim to which the pool allocated the same address earlier, or "". If both were allocated within one
 // second, neither counts as the first.
-func (r *Reconciler) givenBefore(ctx context.Context, namespace, claim string, address *ipamclusterv1.IPAddressSpec) (string, error) {
+func (r *Reconciler) allocatedBefore(ctx context.Context, namespace, claim string, address *ipamclusterv1.IPAddressSpec) (string, error) {
 	same := &ipamclusterv1.IPAddressList{}
 	if err := r.Client.List(ctx, same, client.InNamespace(namespace), client.MatchingFields{addressIndex: poolKey(address)}); err != nil {
 		return "", fmt.Errorf("listing IPAddresses %s: %w", address.Address, err)

@@ -14,10 +14,10 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// impatient returns a world in which the delay after a failure exceeds the test's timeout.
-func impatient(t *testing.T, templates ...simulator.Template) *world {
+// newFixtureWithLongDelay returns a world in which the delay after a failure exceeds the test's timeout.
+func newFixtureWithLongDelay(t *testing.T, templates ...simulator.Template) *fixture {
 	t.Helper()
-	w := workshop(t, templates...)
+	w := newFixtureWithTemplates(t, templates...)
 	w.stop()
 	w.pause = time.Hour
 	w.start()
@@ -25,51 +25,51 @@ func impatient(t *testing.T, templates ...simulator.Template) *world {
 }
 
 // An administrator or vSphere HA was faster: the task's operation is already done, and its failure does not count.
-func TestMachineThatSomebodyElseHasPoweredOffIsDeletedWithoutAPause(t *testing.T) {
+func TestPoweredOffByOtherClientIsDeletedWithoutDelay(t *testing.T) {
 	t.Parallel()
-	w := impatient(t)
+	w := newFixtureWithLongDelay(t)
 	machine := w.worker("node")
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.vc.HoldTasks("PowerOffVM_Task")
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	w.inFlight("node", "PowerOffVM_Task")
+	w.waitForTask("node", "PowerOffVM_Task")
 	w.Expect(w.vc.PowerOffVM("node")).To(Succeed())
 	w.vc.ReleaseTasks("PowerOffVM_Task")
-	w.gone(machine)
+	w.waitForDeletion(machine)
 	w.Expect(w.vms()).To(BeEmpty())
 }
 
-func TestMachineThatSomebodyElseHasPoweredOnIsProvisionedWithoutAPause(t *testing.T) {
+func TestPoweredOnByOtherClientIsProvisionedWithoutDelay(t *testing.T) {
 	t.Parallel()
-	w := impatient(t)
+	w := newFixtureWithLongDelay(t)
 	w.vc.HoldTasks("PowerOnVM_Task")
 	machine := w.worker("node")
-	w.inFlight("node", "PowerOnVM_Task")
+	w.waitForTask("node", "PowerOnVM_Task")
 	_, err := w.vc.PowerOnFolder("/dc-1/vm/workload")
 	w.Expect(err).NotTo(HaveOccurred())
 	w.vc.ReleaseTasks("PowerOnVM_Task")
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 }
 
-func TestMachineWhoseHardwareSomebodyElseHasUpgradedIsProvisionedWithoutAPause(t *testing.T) {
+func TestUpgradedByOtherClientIsProvisionedWithoutDelay(t *testing.T) {
 	t.Parallel()
-	w := impatient(t, simulator.Template{Name: oldTemplate, HardwareVersion: "vmx-10"})
+	w := newFixtureWithLongDelay(t, simulator.Template{Name: oldTemplate, HardwareVersion: "vmx-10"})
 	w.vc.FailTasksWith("UpgradeVM_Task", 1, &types.AlreadyUpgraded{})
-	w.provisioned(w.worker("node", hardware("vmx-13")))
+	w.waitForProvisioned(w.worker("node", hardware("vmx-13")))
 }
 
 // A NotFound error of a task may refer to an object other than the machine.
-func TestMachineIsNotTakenForDestroyedBecauseSomethingWasNotFound(t *testing.T) {
+func TestNotFoundOfOtherObjectIsNotDestroyed(t *testing.T) {
 	t.Parallel()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	machine := w.worker("node")
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	w.vc.FailTasksWith("Destroy_Task", 1, &types.ManagedObjectNotFound{Obj: types.ManagedObjectReference{Type: "Datastore", Value: "datastore-0"}})
 	w.vc.HoldTasks("Destroy_Task")
 	w.Expect(w.client.Delete(t.Context(), machine)).To(Succeed())
-	w.inFlight("node", "Destroy_Task")
+	w.waitForTask("node", "Destroy_Task")
 	w.vc.ReleaseTasks("Destroy_Task")
-	w.condition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineDeletingReason)
-	w.gone(machine)
+	w.waitForCondition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineDeletingReason)
+	w.waitForDeletion(machine)
 	w.Expect(w.vms()).To(BeEmpty(), "it was destroyed by a second task")
 }

@@ -28,21 +28,21 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-const server, elsewhere = "vcenter-1", "vcenter-2"
+const server, otherServer = "vcenter-1", "vcenter-2"
 
-// reads is a manager's client that counts the objects read from its cache.
-type reads struct {
+// countingReader is a manager's client that counts the objects read from its cache.
+type countingReader struct {
 	client.Client
 	from client.Reader
 
 	lists, whole, objects int
 }
 
-func (r *reads) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+func (r *countingReader) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 	return r.from.Get(ctx, key, o, opts...)
 }
 
-func (r *reads) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+func (r *countingReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	r.lists++
 	if options := (&client.ListOptions{}).ApplyOptions(opts); options.FieldSelector == nil && options.LabelSelector == nil {
 		r.whole++
@@ -68,7 +68,7 @@ type lister struct{ *toolscache.ListWatch }
 func (lister) IsWatchListSemanticsUnSupported() bool { return true }
 
 // cached returns a manager's cache with the given objects, without an API server.
-func cached(tb testing.TB, vms []infrav1.VSphereVM, clusters ...infrav1.VSphereCluster) *reads {
+func cached(tb testing.TB, vms []infrav1.VSphereVM, clusters ...infrav1.VSphereCluster) *countingReader {
 	tb.Helper()
 	g := NewWithT(tb)
 	scheme := runtime.NewScheme()
@@ -91,12 +91,12 @@ func cached(tb testing.TB, vms []infrav1.VSphereVM, clusters ...infrav1.VSphereC
 		},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(objects.IndexField(tb.Context(), &infrav1.VSphereVM{}, wakeIndex, wakenBy)).To(Succeed())
+	g.Expect(objects.IndexField(tb.Context(), &infrav1.VSphereVM{}, eventIndex, eventKeys)).To(Succeed())
 	_, err = objects.GetInformer(tb.Context(), &infrav1.VSphereCluster{}, cache.BlockUntilSynced(false))
 	g.Expect(err).NotTo(HaveOccurred())
 	go func() { _ = objects.Start(tb.Context()) }()
 	g.Expect(objects.WaitForCacheSync(tb.Context())).To(BeTrue())
-	return &reads{from: objects}
+	return &countingReader{from: objects}
 }
 
 // fleet returns running machines, half of them on another vCenter, in clusters of a hundred.
@@ -108,7 +108,7 @@ func fleet(n int) []infrav1.VSphereVM {
 		vm.Labels = map[string]string{clusterv1.ClusterNameLabel: fmt.Sprintf("cluster-%d", i/100)}
 		vm.Spec.Server, vm.Spec.BiosUUID = server, fmt.Sprintf("BIOS-%d", i)
 		if i%2 == 1 {
-			vm.Spec.Server = elsewhere
+			vm.Spec.Server = otherServer
 		}
 		vm.Status.Ready, vm.Status.VMRef = ptr.To(true), fmt.Sprintf("VirtualMachine:vm-%d", i)
 		status.True(vm, infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineProvisionedReason)
@@ -134,7 +134,7 @@ var foreignTask = vcenter.Event{
 	Server: server, Kind: vcenter.TaskDone, Task: "task-1", InstanceUUID: "somebody", BiosUUID: "somebody-else", Name: "backup-proxy",
 }
 
-func TestEndOfAForeignTaskReadsNoObjectOfThousands(t *testing.T) {
+func TestForeignTaskReadsNoObjects(t *testing.T) {
 	g := NewWithT(t)
 	c := cached(t, fleet(5000))
 	r := &Reconciler{Client: c}
@@ -145,7 +145,7 @@ func TestEndOfAForeignTaskReadsNoObjectOfThousands(t *testing.T) {
 	g.Expect(c.objects).To(BeZero())
 }
 
-func TestEventWakesOnlyWhomItConcerns(t *testing.T) {
+func TestEventEnqueuesAffectedVMsOnly(t *testing.T) {
 	vms := fleet(400)
 	vms[0].Status.TaskRef = "task-7"
 	vms[1].Status.TaskRef = "task-7" // on the other vCenter
@@ -192,7 +192,7 @@ func TestEventWakesOnlyWhomItConcerns(t *testing.T) {
 	g.Expect(r.vmsOfEvent(t.Context(), vcenter.Event{Kind: vcenter.SessionDown})).To(HaveLen(len(vms)), "the manager's own account may be anybody's")
 }
 
-func BenchmarkEndOfAForeignTask(b *testing.B) {
+func BenchmarkForeignTask(b *testing.B) {
 	r := &Reconciler{Client: cached(b, fleet(10000))}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -16,9 +16,9 @@ import (
 )
 
 // Upstream writes the networks of a failure domain into the VSphereVM without recording where they come from.
-func TestAMachineThatUpstreamPutIntoAFailureDomainKeepsItsNetworks(t *testing.T) {
+func TestUpstreamMachineInFailureDomainKeepsNetworks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	zones := w.threeZones()
 	w.cluster("c")
 	w.stop()
@@ -34,7 +34,7 @@ func TestAMachineThatUpstreamPutIntoAFailureDomainKeepsItsNetworks(t *testing.T)
 	w.create(vm)
 
 	w.start()
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 	update(w, machine, func(m *infrav1.VSphereMachine) { m.Spec.PowerOffMode = infrav1.VirtualMachinePowerOpModeTrySoft })
 	w.Eventually(func() infrav1.VirtualMachinePowerOpMode { return w.vsphereVM("node").Spec.PowerOffMode }).Should(
 		Equal(infrav1.VirtualMachinePowerOpModeTrySoft), "what may change is carried on")

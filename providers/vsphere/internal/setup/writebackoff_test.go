@@ -19,8 +19,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// kept waits until the machine has its finalizer and condition MetadataKept is removed.
-func (w *world) kept(machine *infrav1.VSphereMachine) {
+// waitForMetadataKept waits until the machine has its finalizer and condition MetadataKept is removed.
+func (w *fixture) waitForMetadataKept(machine *infrav1.VSphereMachine) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
@@ -29,9 +29,9 @@ func (w *world) kept(machine *infrav1.VSphereMachine) {
 	}).Should(Succeed())
 }
 
-func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndGetsNothing(t *testing.T) {
+func TestRemovedFinalizerIsReportedAndBacksOff(t *testing.T) {
 	// Not in parallel with other tests, whose objects trigger its controller.
-	w := idleWorld(t)
+	w := newIdleFixture(t)
 	machine := w.worker("node")
 	keep := w.user().Strip(machine, infrav1.MachineFinalizer)
 	writes, config := w.user().Writes(apiServer)
@@ -42,13 +42,13 @@ func TestAMachineWhoseFinalizerAPolicyRemovesIsWrittenLessAndLessOftenSaysSoAndG
 	w.Expect(message).To(ContainSubstring("does not keep the finalizer " + infrav1.MachineFinalizer))
 	w.Expect(w.vms()).To(BeEmpty())
 	keep()
-	w.provisioned(machine)
-	w.kept(machine)
+	w.waitForProvisioned(machine)
+	w.waitForMetadataKept(machine)
 }
 
-func TestWritesOfAMachineThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
+func TestConflictingMachineWritesBackOff(t *testing.T) {
 	// Not in parallel with other tests, whose objects trigger its controller.
-	w := idleWorld(t)
+	w := newIdleFixture(t)
 	machine := w.worker("node")
 	writes, config := w.user().Writes(apiServer)
 	w.config = config
@@ -56,22 +56,22 @@ func TestWritesOfAMachineThatLoseAreRepeatedLessAndLessOften(t *testing.T) {
 	w.start()
 	writes.CalmDown(machine)
 	writes.Lose()
-	w.provisioned(machine)
+	w.waitForProvisioned(machine)
 }
 
-// idleWorld returns a world with a cluster, whose manager has stopped.
-func idleWorld(t *testing.T) *world {
+// newIdleFixture returns a world with a cluster, whose manager has stopped.
+func newIdleFixture(t *testing.T) *fixture {
 	t.Helper()
-	w := workshop(t)
+	w := newFixtureWithTemplates(t)
 	w.stop()
 	return w
 }
 
 // This covers each kind of object that the manager writes.
-func TestWritesOfEveryControllerThatLoseAreUndoneOrStrippedAreRepeatedLessAndLessOften(t *testing.T) {
+func TestConflictingWritesOfEveryControllerBackOff(t *testing.T) {
 	// Not in parallel with other tests, whose objects trigger its controllers, and whose zones and identities the policies
 	// change.
-	w := newWorld(t, simulator.ThreeZones())
+	w := newFixture(t, simulator.ThreeZones())
 	w.stop()
 	quarrel, config := w.user().Quarrel(apiServer, "")
 	w.config = config
@@ -80,8 +80,8 @@ func TestWritesOfEveryControllerThatLoseAreUndoneOrStrippedAreRepeatedLessAndLes
 	w.cluster("c")
 	machine := w.machine("c", "node", zone.Name, fromPools("pool"))
 	identity := w.identity("all", &infrav1.AllowedNamespaces{})
-	w.gives(w.address("node-0-0", "10.0.0.10", 24, "10.0.0.1"))
-	w.provisioned(machine)
+	w.fulfillClaim(w.address("node-0-0", "10.0.0.10", 24, "10.0.0.1"))
+	w.waitForProvisioned(machine)
 	quarrel.About(
 		testworld.Marked{Object: &infrav1.VSphereCluster{ObjectMeta: w.meta("c")}, Mark: infrav1.ClusterFinalizer},
 		testworld.Marked{Object: machine, Mark: infrav1.MachineFinalizer},
