@@ -153,7 +153,7 @@ func (w *setup) othersWork(ctx context.Context, others []string, d time.Duration
 			return group.Wait()
 		case <-tick.C:
 			group.Go(func() error { //nolint:contextcheck // The simulator works without.
-				return w.vcenter.NoteOnVM(others[i%len(others)], strconv.Itoa(i))
+				return w.vcenter.AnnotateVM(others[i%len(others)], strconv.Itoa(i))
 			})
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-func TestCloneLandsInCluster(t *testing.T) {
+func TestCloneIsPlacedInPoolsCluster(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "dc-1")
@@ -37,7 +37,7 @@ func TestCloneLandsInCluster(t *testing.T) {
 	}
 }
 
-func TestCloneIsWhatWasAsked(t *testing.T) {
+func TestCloneAppliesSpec(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "dc-1")
@@ -84,7 +84,7 @@ func TestClonesDifferInIdentity(t *testing.T) {
 	for _, vm := range s.VMs() {
 		for _, value := range append(vm.MACs, vm.UUID, vm.InstanceUUID) {
 			if seen[value] {
-				t.Errorf("%s of %s is not its own", value, vm.Folder)
+				t.Errorf("%s of %s is not unique", value, vm.Folder)
 			}
 			seen[value] = true
 		}
@@ -112,7 +112,7 @@ func TestLinkedClone(t *testing.T) {
 		want   string
 	}{
 		"without snapshot": {func(spec *types.VirtualMachineCloneSpec) { linked(spec); spec.Snapshot = nil }, "spec.snapshot"},
-		"snapshot is gone": {func(spec *types.VirtualMachineCloneSpec) {
+		"deleted snapshot": {func(spec *types.VirtualMachineCloneSpec) {
 			linked(spec)
 			spec.Snapshot = &types.ManagedObjectReference{Type: "VirtualMachineSnapshot", Value: "snapshot-0"}
 		}, "has already been deleted"},
@@ -178,7 +178,7 @@ func TestRefusedClones(t *testing.T) {
 }
 
 // The message must be vCenter's, not the name of a Go type.
-func TestMessageOfDuplicateName(t *testing.T) {
+func TestDuplicateNameMessage(t *testing.T) {
 	t.Parallel()
 	c := connect(t, simulator.Start(t, simulator.ThreeZones()), "dc-1")
 	spec := c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a")

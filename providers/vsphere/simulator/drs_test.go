@@ -80,7 +80,7 @@ func TestPowerOnWithoutAllowedHost(t *testing.T) {
 		t.Errorf("mandatory rule without a host: error is %v", err)
 	}
 	if err := start("lenient", "rack-b-vms"); err != nil {
-		t.Errorf("preferring rule without a host: error is %v", err)
+		t.Errorf("preferred rule without a host: error is %v", err)
 	}
 	if vm, _ := s.VM("lenient"); vm.Host != "host-c-1" && vm.Host != "host-c-2" {
 		t.Errorf("it runs on %s", vm.Host)
@@ -90,7 +90,7 @@ func TestPowerOnWithoutAllowedHost(t *testing.T) {
 	}
 	strict := object.NewVirtualMachine(c.Client.Client, c.group(cluster, "rack-a-vms")[0])
 	if err := mustTask(t)(strict.PowerOn(t.Context())).Wait(t.Context()); err != nil {
-		t.Errorf("with its rule off: error is %v", err)
+		t.Errorf("with a disabled rule: error is %v", err)
 	}
 }
 
@@ -102,7 +102,7 @@ func mustTask(t *testing.T) func(*object.Task, error) *object.Task {
 	}
 }
 
-func TestGroupsTakeOwnVMsOnly(t *testing.T) {
+func TestGroupsRejectVMsOfOtherClusters(t *testing.T) {
 	t.Parallel()
 	layout := simulator.HostGroups()
 	layout.Datacenters[0].Clusters = append(layout.Datacenters[0].Clusters, simulator.Cluster{Name: "other", Hosts: []string{"other-1"}})
@@ -130,7 +130,7 @@ func TestGroupsTakeOwnVMsOnly(t *testing.T) {
 	}
 }
 
-func TestMemberThatGoesWhileItsGroupIsWritten(t *testing.T) {
+func TestMemberDeletedWhileItsGroupIsWritten(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.HostGroups())
 	c := connect(t, s, "dc-1")

@@ -18,83 +18,83 @@ type Fault = faults.Fault[*Server, Option, *Server]
 type Storm = faults.Storm[*Server]
 
 // Faults returns all faults. Add an entry to add a fault.
-func Faults() []Fault { //nolint:funlen // A table: it has a row for each.
+func Faults() []Fault { //nolint:funlen // The table has an entry for each fault.
 	return []Fault{
 		{
-			Name: "slow", Is: "tasks take seconds, answers and guests their time", Breaks: "A task, a call or a boot is over at once.",
+			Name: "slow", Is: "tasks, responses and boots of guests are slow", Breaks: "Tasks, calls and boots complete immediately.",
 			Options: []Option{WithGuestDelay(time.Second)}, Set: local(setSlow), Storm: &Storm{},
 		},
 		{
-			Name: "failing", Is: "tasks fail now and then", Breaks: "A task that has started does what was asked for.",
+			Name: "failing", Is: "the next task of a method fails", Breaks: "A task that has started succeeds.",
 			Takes: []string{"method"}, Set: local(setFailing),
 			Storm: &Storm{Targets: eachTaskMethod, AtOnce: []int{0, 0, 0, 1}, Stays: true},
 		},
 		{
-			Name: "lost-answers", Is: "calls are carried out, but their answers get lost", Breaks: "A call without an answer has done nothing.",
+			Name: "lost-answers", Is: "calls are executed, but their responses are lost", Breaks: "A call without a response has had no effect.",
 			Takes: []string{"call"}, MayTake: []string{"number"}, Set: local(setLostAnswers),
 			Storm: &Storm{Targets: eachAnswer, AtOnce: []int{1}, Stays: true},
 		},
 		{
-			Name: "restarts", Is: "vCenter is away for a moment, and forgets sessions and tasks", Breaks: "A session lasts, and the result of a task can be asked for.",
+			Name: "restarts", Is: "vCenter restarts: it resets connections and loses sessions and tasks", Breaks: "Sessions do not expire, and the result of a task can be read.",
 			Takes: []string{"what"}, Set: local(setRestart),
 			Storm: &Storm{Targets: eachRestart, AtOnce: []int{1}, Brief: true},
 		},
 		{
-			Name: "hidden", Is: "VMs are out of sight for a while", Breaks: "A VM that cannot be found has gone.",
+			Name: "hidden", Is: "a VM is temporarily hidden", Breaks: "A VM that is not found has been deleted.",
 			Takes: []string{"vm"}, Set: local(setHidden),
 			Storm: &Storm{Targets: eachVM, AtOnce: []int{0, 1, 2}},
 		},
 		{
-			Name: "lost-hosts", Is: "vCenter loses hosts for a while", Breaks: "A VM can be powered, changed and deleted.",
+			Name: "lost-hosts", Is: "hosts are disconnected from vCenter", Breaks: "VMs can be powered on and off, changed and deleted.",
 			Takes: []string{"cluster"}, MayTake: []string{"host"}, Set: local(setLostHosts),
 			Storm: &Storm{Targets: eachHostName, AtOnce: []int{1}},
 		},
 		{
-			Name: "silent", Is: "nothing tells of changes of recent tasks", Breaks: "The list of recent tasks is up to date.",
+			Name: "silent", Is: "vCenter does not report changes of recent tasks", Breaks: "The list of recent tasks is up to date.",
 			Options: []Option{WithSilentRecentTasks()}, Storm: &Storm{},
 		},
 		{
-			Name: "stock", Is: "changes reach clients by vcsim's own collector, late or not at all", Breaks: "Who waits for a change is told of it.",
+			Name: "stock", Is: "vcsim's own property collector reports changes late or not at all", Breaks: "A client that waits for a change is notified of it.",
 			Options: []Option{WithStockCollector()}, Storm: &Storm{},
 		},
 		{
-			Name: "down", Is: "vCenter does not answer", Breaks: "A call is answered.",
+			Name: "down", Is: "vCenter resets all connections", Breaks: "vCenter is reachable.",
 			Set: local(func(s *Server, on bool, _ ...string) error { s.SetDown(on); return nil }),
 		},
 		{
-			Name: "lost-datastores", Is: "the datastore is gone", Breaks: "A VM can be powered on, and cloned to where others are.",
+			Name: "lost-datastores", Is: "the datastore is removed from the inventory", Breaks: "VMs can be powered on, and cloned to the datastore of existing ones.",
 			Takes: []string{"datacenter", "datastore"}, Set: local(setLostDatastore),
 		},
 		{
-			Name: "held", Is: "tasks run on and on, without effect", Breaks: "A task ends.",
+			Name: "held", Is: "tasks keep running without effect", Breaks: "Tasks end.",
 			Takes: []string{"method"}, Set: local(setHeld),
 		},
 		{
-			Name: "overloaded", Is: "the proxy in front of vCenter answers a call with a page for people", Breaks: "An answer is vCenter's.",
+			Name: "overloaded", Is: "the proxy in front of vCenter responds to a call with an HTML error page", Breaks: "Responses come from vCenter.",
 			Takes: []string{"call"}, Set: local(setOverloaded),
 		},
 		{
-			Name: "hanging", Is: "a call is neither carried out nor answered", Breaks: "A part of vCenter that answers no more keeps nobody waiting.",
+			Name: "hanging", Is: "a call hangs and is not executed", Breaks: "A call to an unresponsive part of vCenter fails.",
 			Takes: []string{"call"}, Set: local(func(s *Server, on bool, args ...string) error { s.HoldCalls(args[0], on); return nil }),
 		},
 		{
-			Name: "full-hosts", Is: "DRS starts no VM on the hosts", Breaks: "A host that is connected takes VMs.",
+			Name: "full-hosts", Is: "DRS does not start VMs on the hosts", Breaks: "A connected host has capacity for VMs.",
 			Takes: []string{"cluster"}, MayTake: []string{"host"}, Set: local(setFullHosts),
 		},
 		{
-			Name: "hidden-clones", Is: "clones appear in no folder", Breaks: "Who has made a VM can find it.",
+			Name: "hidden-clones", Is: "clones do not appear in any folder", Breaks: "A client can find the VMs that it has created.",
 			Set: local(func(s *Server, on bool, _ ...string) error { s.HideClones(on); return nil }),
 		},
 		{
-			Name: "withheld-uuids", Is: "clones appear without their UUIDs", Breaks: "A VM that can be found says which it is.",
+			Name: "withheld-uuids", Is: "clones appear without UUIDs", Breaks: "A VM that is found has its UUIDs.",
 			Set: local(func(s *Server, on bool, _ ...string) error { s.WithholdUUIDs(on); return nil }),
 		},
 		{
-			Name: "no-policies", Is: "the account may not see storage policies", Breaks: "An account that may make a VM may say how it is kept.",
+			Name: "no-policies", Is: "the account cannot read storage policies", Breaks: "An account that can create VMs can choose their storage policies.",
 			Set: local(func(s *Server, on bool, _ ...string) error { s.SetPolicyAccess(!on); return nil }),
 		},
 		{
-			Name: "no-tagging", Is: "the account may not attach tags", Breaks: "An account that may make a VM may tag it.",
+			Name: "no-tagging", Is: "the account cannot attach tags", Breaks: "An account that can create VMs can tag them.",
 			Set: local(func(s *Server, on bool, _ ...string) error { s.SetTagging(!on); return nil }),
 		},
 	}
@@ -119,14 +119,14 @@ func WithFault(name string, args ...string) Option {
 	return func(o *options) {
 		fault, err := faults.Named(Faults(), name)
 		if err != nil {
-			o.begin = append(o.begin, func(*Server) error { return err })
+			o.faults = append(o.faults, func(*Server) error { return err })
 			return
 		}
 		for _, opt := range fault.Options {
 			opt(o)
 		}
 		if fault.Set != nil || len(args) > 0 {
-			o.begin = append(o.begin, func(s *Server) error { return fault.Make(context.Background(), s, true, args...) })
+			o.faults = append(o.faults, func(s *Server) error { return fault.Make(context.Background(), s, true, args...) })
 		}
 	}
 }

@@ -20,7 +20,7 @@ func arguments(f simulator.Fault) []string {
 	}[f.Name]
 }
 
-func TestAVCenterObeysAgainAfterEveryFault(t *testing.T) {
+func TestFaultsAreReverted(t *testing.T) {
 	t.Parallel()
 	for _, fault := range simulator.Faults() {
 		t.Run(fault.Name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestAVCenterObeysAgainAfterEveryFault(t *testing.T) {
 			if fault.Set == nil {
 				targets = nil
 				if err := s.SetFault(t.Context(), fault.Name, true); err == nil {
-					t.Error("it can be made although the server was not started with it")
+					t.Error("it can be set although the server was not started with it")
 				}
 			}
 			for _, target := range targets {
@@ -53,31 +53,31 @@ func TestAVCenterObeysAgainAfterEveryFault(t *testing.T) {
 	}
 }
 
-func TestEveryFaultIsNamedOnceAndSaysWhatRuleItBreaks(t *testing.T) {
+func TestFaultsAreDocumented(t *testing.T) {
 	t.Parallel()
 	faults.Described(t, simulator.Faults())
 }
 
-func TestAServerIsStartedWithAFault(t *testing.T) {
+func TestWithFault(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones(), simulator.WithFault("held", "CloneVM_Task"))
 	c := connect(t, s, "dc-1")
 	task := c.startClone("vm", c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a"))
 	if running := s.RunningTasks(); len(running) != 1 {
-		t.Errorf("the tasks that run are %v", running)
+		t.Errorf("running tasks are %v", running)
 	}
 	must(0, s.SetFault(t.Context(), "held", false, "CloneVM_Task"))(t)
 	must(0, task.Wait(t.Context()))(t)
 }
 
-func TestFaultsThatThereAreNotAreRefusedWithThoseThereAre(t *testing.T) {
+func TestInvalidFaults(t *testing.T) {
 	t.Parallel()
 	for want, opt := range map[string]simulator.Option{
-		`there is no fault "weather"; there are slow, failing`:                  simulator.WithFault("weather"),
-		"fault lost-hosts has 0 arguments; it is lost-hosts/cluster/[host]":     simulator.WithFault("lost-hosts"),
-		"fault hidden-clones has 1 arguments; it is hidden-clones":              simulator.WithFault("hidden-clones", "all"),
-		"fault silent lasts as long as the simulator: start one with it":        simulator.WithFault("silent", "all"),
-		`a restart loses sessions, tasks, connections or everything, not "wit"`: simulator.WithFault("restarts", "wit"),
+		`there is no fault "weather"; there are slow, failing`:                               simulator.WithFault("weather"),
+		"fault lost-hosts has 0 arguments; it is lost-hosts/cluster/[host]":                  simulator.WithFault("lost-hosts"),
+		"fault hidden-clones has 1 arguments; it is hidden-clones":                           simulator.WithFault("hidden-clones", "all"),
+		"fault silent lasts as long as the simulator: start one with it":                     simulator.WithFault("silent", "all"),
+		`what a restart loses must be sessions, tasks, connections or everything, not "wit"`: simulator.WithFault("restarts", "wit"),
 	} {
 		s, err := simulator.New(simulator.ThreeZones(), opt)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

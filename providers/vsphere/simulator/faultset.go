@@ -38,7 +38,7 @@ func setLostAnswers(s *Server, on bool, args ...string) error {
 	if len(args) > 1 {
 		var err error
 		if n, err = strconv.Atoi(args[1]); err != nil {
-			return fmt.Errorf("counting answers to lose: %w", err)
+			return fmt.Errorf("parsing the number of responses to lose: %w", err)
 		}
 	}
 	s.LoseAnswers(args[0], times(on, n))
@@ -83,7 +83,7 @@ func setRestart(s *Server, on bool, args ...string) error {
 		s.ExpireSessions()
 		s.ForgetTasks()
 	default:
-		return fmt.Errorf("a restart loses %s, %s, %s or %s, not %q", loseSessions, loseTasks, loseConnections, loseEverything, args[0])
+		return fmt.Errorf("what a restart loses must be %s, %s, %s or %s, not %q", loseSessions, loseTasks, loseConnections, loseEverything, args[0])
 	}
 	return nil
 }

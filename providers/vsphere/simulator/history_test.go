@@ -27,7 +27,7 @@ func (c *client) history(page int32, states ...types.TaskInfoState) []types.Task
 	return shown.LatestPage
 }
 
-func TestHistoryShowsTheTasksUnderWay(t *testing.T) {
+func TestHistoryListsRunningTasks(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "dc-1")
@@ -46,10 +46,10 @@ func TestHistoryShowsTheTasksUnderWay(t *testing.T) {
 		return refs
 	}
 	if got := shown(1000); !slices.Equal(got, held) {
-		t.Errorf("under way are %v, not %v", got, held)
+		t.Errorf("running tasks are %v, want %v", got, held)
 	}
 	if got := shown(0); !slices.Equal(got, held[:10]) {
-		t.Errorf("on vCenter's page are %v", got)
+		t.Errorf("the default page is %v", got)
 	}
 	if info := c.history(1, types.TaskInfoStateRunning)[0]; info.Name != "CloneVM_Task" || info.EntityName != simulator.TemplateName {
 		t.Errorf("the newest is %+v", info)
@@ -57,12 +57,12 @@ func TestHistoryShowsTheTasksUnderWay(t *testing.T) {
 	s.ReleaseTasks("CloneVM_Task")
 	eventually(t, "all have ended", func() bool { return len(shown(1000)) == 0 })
 	if all := c.history(1000); len(all) < 13 {
-		t.Errorf("of %d tasks the history is kept", len(all))
+		t.Errorf("the history has %d tasks", len(all))
 	}
 }
 
 // A client that does not destroy its collectors reaches the limit.
-func TestHistoryWithoutEnd(t *testing.T) {
+func TestHistoryCollectorLimit(t *testing.T) {
 	t.Parallel()
 	c := connect(t, simulator.Start(t, simulator.ThreeZones()), "dc-1")
 	manager := task.NewManager(c.Client.Client)
@@ -76,12 +76,12 @@ func TestHistoryWithoutEnd(t *testing.T) {
 		}
 	}
 	if made != 32 {
-		t.Errorf("%d collectors were made", made)
+		t.Errorf("%d collectors were created", made)
 	}
 }
 
 // Clients read the history while other clients start tasks and tasks end.
-func TestHistoryIsReadWhileTasksComeAndGo(t *testing.T) {
+func TestHistoryDuringTasks(t *testing.T) {
 	t.Parallel()
 	const vms = 15
 	s := simulator.Start(t, simulator.ThreeZones())

@@ -10,15 +10,15 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/front"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/httpfront"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
 )
 
-// hook inserts the server between vcsim's dispatcher and its objects.
-func (s *Server) hook(o options) {
-	s.inventory.Registry.Handler = s.before
+// installHooks inserts the server between vcsim's dispatcher and its objects.
+func (s *Server) installHooks(o options) {
+	s.inventory.Registry.Handler = s.handleCall
 	if !o.stockCollector {
-		content := s.operator.Client.ServiceContent
+		content := s.admin.Client.ServiceContent
 		s.inventory.Registry.Put(vcsim.NewCollector(content.PropertyCollector))
 		s.inventory.Registry.Put(&vcsim.ViewManager{ViewManager: s.inventory.Registry.Get(*content.ViewManager).(*simulator.ViewManager)})
 		s.history = vcsim.NewHistory(s.inventory)
@@ -27,10 +27,10 @@ func (s *Server) hook(o options) {
 	s.inventory.Registry.AddHandler(&observer{server: s})
 }
 
-// before processes every SOAP call before the called object does.
-func (s *Server) before(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
-	r := &vcsim.Request{Method: method, Operator: vcsim.IsOperator(ctx)}
-	ctx.Context = vcsim.WithWorld(vcsim.WithRequest(ctx.Context, r), world{server: s})
+// handleCall processes every SOAP call before the called object does.
+func (s *Server) handleCall(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
+	r := &vcsim.Request{Method: method, Admin: vcsim.IsAdmin(ctx)}
+	ctx.Context = vcsim.WithBackend(vcsim.WithRequest(ctx.Context, r), collectorBackend{server: s})
 	if fault := s.sessions.Admit(ctx, method); fault != nil {
 		return nil, fault
 	}
@@ -48,32 +48,32 @@ func (s *Server) before(ctx *simulator.Context, method *simulator.Method) (mo.Re
 			method.This = s.history.Self // vcsim dispatches by this reference, whatever is returned here
 		}
 	case *types.UnregisterVM:
-		return nil, s.hosts.Removable(body.This)
+		return nil, s.hosts.CheckUnregister(body.This)
 	case *types.ShutdownGuest:
-		return nil, s.guests.Reachable(body.This)
+		return nil, s.guests.CheckTools(body.This)
 	}
 	var fault types.BaseMethodFault
-	r.Work, fault = s.effects.Of(method)
+	r.Work, fault = s.taskHooks.For(method)
 	return nil, fault
 }
 
-// world implements vcsim.CollectorWorld.
-type world struct{ server *Server }
+// collectorBackend implements vcsim.CollectorBackend.
+type collectorBackend struct{ server *Server }
 
-func (w world) Listen(ctx *simulator.Context, l simulator.RegisterObject) {
-	w.server.sessions.Listen(ctx, l)
+func (b collectorBackend) Listen(ctx *simulator.Context, l simulator.RegisterObject) {
+	b.server.sessions.Listen(ctx, l)
 }
 
-func (w world) Silent() []string { return w.server.silent }
+func (b collectorBackend) Silent() []string { return b.server.silent }
 
-func (w world) Bound(ctx *simulator.Context, collector types.ManagedObjectReference) context.Context {
-	return w.server.endpoint.Waits.Context(front.WaitKey{Session: ctx.Session.Key, Collector: collector.Value})
+func (b collectorBackend) WaitContext(ctx *simulator.Context, collector types.ManagedObjectReference) context.Context {
+	return b.server.endpoint.Waits.Context(httpfront.WaitKey{Session: ctx.Session.Key, Collector: collector.Value})
 }
 
-func (w world) Still() (leave func()) { return w.server.tasks.Own() }
+func (b collectorBackend) LockStructure() (unlock func()) { return b.server.tasks.LockStructure() }
 
-func (w world) Visible(refs []types.ManagedObjectReference) []types.ManagedObjectReference {
-	return w.server.visibility.Visible(refs)
+func (b collectorBackend) Visible(refs []types.ManagedObjectReference) []types.ManagedObjectReference {
+	return b.server.permissions.Visible(refs)
 }
 
 // observer receives all created, changed and removed objects.
@@ -91,7 +91,7 @@ func (o *observer) PutObject(_ *simulator.Context, obj mo.Reference) {
 	case *simulator.Task:
 		o.server.tasks.Adopt(obj)
 	case *simulator.VirtualMachine:
-		o.server.tasks.Keep(obj)
+		o.server.tasks.LockNewVM(obj)
 		vcsim.OwnDevices(obj)
 	}
 }
@@ -100,7 +100,7 @@ func (o *observer) PutObject(_ *simulator.Context, obj mo.Reference) {
 func (o *observer) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
 	switch obj := obj.(type) {
 	case *mo.Task:
-		o.server.operator.Note(obj)
+		o.server.admin.ObserveTask(obj)
 	case *mo.VirtualMachine:
 		for _, change := range changes {
 			if change.Name == "runtime.powerState" {

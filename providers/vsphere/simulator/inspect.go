@@ -39,4 +39,4 @@ func (s *Server) AddKeyProvider(name string, native bool) error {
 }
 
 // Keys returns the keys that a key provider has generated, sorted.
-func (s *Server) Keys(provider string) []string { return s.keys.Of(provider) }
+func (s *Server) Keys(provider string) []string { return s.keys.Generated(provider) }

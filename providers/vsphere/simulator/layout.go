@@ -43,24 +43,24 @@ type Tag = rest.Tag
 
 // build creates the layout's objects with vCenter's own API.
 func (s *Server) build(layout Layout) error {
-	vcsim.LightenHosts()
+	vcsim.TrimHostModel()
 	for _, policy := range layout.Policies {
 		s.AddPolicy(policy)
 	}
 	builder := vcsim.DatacenterBuilder{
-		Operator: s.operator, Inventory: s.inventory, Hosts: s.hosts, Datastores: s.datastores, DRS: s.drs,
+		Admin: s.admin, Inventory: s.inventory, Hosts: s.hosts, Datastores: s.datastores, DRS: s.drs,
 	}
 	for _, dc := range layout.Datacenters {
 		if err := builder.Add(dc); err != nil {
 			return fmt.Errorf("datacenter %q: %w", dc.Name, err)
 		}
 	}
-	return s.tagging.Make(layout.Tags)
+	return s.tagging.CreateAll(layout.Tags)
 }
 
 // AddDatacenter creates another datacenter while the Server runs. Use MakeTag and AttachTag for its tags.
 func (s *Server) AddDatacenter(dc Datacenter) error {
-	building.Lock()
-	defer building.Unlock()
+	buildMutex.Lock()
+	defer buildMutex.Unlock()
 	return s.build(Layout{Datacenters: []Datacenter{dc}})
 }

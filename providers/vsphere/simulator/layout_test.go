@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-func TestReadyMadeLayouts(t *testing.T) {
+func TestPredefinedLayouts(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		layout simulator.Layout
@@ -149,7 +149,7 @@ func TestTagsOfLayout(t *testing.T) {
 	host := must(c.finder.HostSystem(t.Context(), "cluster-1/host-b-1"))(t)
 	attached := must(manager.GetAttachedTags(t.Context(), host))(t)
 	if len(attached) != 1 || attached[0].Name != "zone-b" {
-		t.Fatalf("host carries %+v", attached)
+		t.Fatalf("host has %+v", attached)
 	}
 	category := must(manager.GetCategory(t.Context(), attached[0].CategoryID))(t)
 	if category.Name != simulator.ZoneCategory {
@@ -161,28 +161,28 @@ func TestTagsOfLayout(t *testing.T) {
 
 	must(0, s.DetachTag("zone-b", "/dc-1/host/cluster-1/host-b-1"))(t)
 	if attached := must(manager.GetAttachedTags(t.Context(), host))(t); len(attached) != 0 {
-		t.Errorf("after detaching the host carries %+v", attached)
+		t.Errorf("after detaching the host has %+v", attached)
 	}
 	must(0, s.AttachTag("zone-c", "/dc-1/host/cluster-1/host-b-1"))(t)
 	if attached := must(manager.GetAttachedTags(t.Context(), host))(t); len(attached) != 1 || attached[0].Name != "zone-c" {
-		t.Errorf("after attaching the host carries %+v", attached)
+		t.Errorf("after attaching the host has %+v", attached)
 	}
 	if err := s.AttachTag("zone-x", "/dc-1"); err == nil {
 		t.Error("attached a tag that does not exist")
 	}
 }
 
-func TestLayoutsThatDoNotAddUp(t *testing.T) {
+func TestInvalidLayouts(t *testing.T) {
 	t.Parallel()
 	cluster := []simulator.Cluster{{Name: "c", Hosts: []string{"h"}}}
 	for want, dc := range map[string]simulator.Datacenter{
-		`datastore "d"`:         {Clusters: cluster, Datastores: []simulator.Datastore{{Name: "d", Clusters: []string{"x"}}}},
-		`network "n"`:           {Clusters: cluster, Networks: []simulator.Network{{Name: "n", Clusters: []string{"x"}}}},
-		`no datastore ""`:       {Clusters: cluster, Templates: []simulator.Template{{Name: "t"}}},
-		`there is no "missing"`: {Clusters: cluster, Templates: []simulator.Template{{Name: "t", Folder: "missing"}}},
-		`no cluster to hold it`: {Templates: []simulator.Template{{Name: "t"}}},
-		`host group "g"`:        {Clusters: []simulator.Cluster{{Name: "c", HostGroups: map[string][]string{"g": {"x"}}}}},
-		`creating cluster "c"`:  {Clusters: append(slices.Clone(cluster), cluster...)},
+		`datastore "d"`:                 {Clusters: cluster, Datastores: []simulator.Datastore{{Name: "d", Clusters: []string{"x"}}}},
+		`network "n"`:                   {Clusters: cluster, Networks: []simulator.Network{{Name: "n", Clusters: []string{"x"}}}},
+		`no datastore ""`:               {Clusters: cluster, Templates: []simulator.Template{{Name: "t"}}},
+		`"missing" does not exist`:      {Clusters: cluster, Templates: []simulator.Template{{Name: "t", Folder: "missing"}}},
+		`the datacenter has no cluster`: {Templates: []simulator.Template{{Name: "t"}}},
+		`host group "g"`:                {Clusters: []simulator.Cluster{{Name: "c", HostGroups: map[string][]string{"g": {"x"}}}}},
+		`creating cluster "c"`:          {Clusters: append(slices.Clone(cluster), cluster...)},
 	} {
 		dc.Name = "dc"
 		s, err := simulator.New(simulator.Layout{Datacenters: []simulator.Datacenter{dc}})
@@ -195,7 +195,7 @@ func TestLayoutsThatDoNotAddUp(t *testing.T) {
 	}
 }
 
-func TestDatacenterIsAddedWhileTheServerRuns(t *testing.T) {
+func TestAddDatacenter(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	added := simulator.ThreeZones().Datacenters[0]

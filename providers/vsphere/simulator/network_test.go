@@ -31,7 +31,7 @@ func TestThumbprint(t *testing.T) {
 	t.Parallel()
 	one, other := simulator.Start(t, simulator.Layout{}), simulator.Start(t, simulator.Layout{})
 	if one.Thumbprint() == other.Thumbprint() {
-		t.Error("two servers have one certificate")
+		t.Error("two servers have the same certificate")
 	}
 	sc := soap.NewClient(&url.URL{Scheme: "https", Host: one.Host(), Path: "/sdk"}, false)
 	sc.SetThumbprint(one.Host(), other.Thumbprint())
@@ -61,7 +61,7 @@ func TestPassword(t *testing.T) {
 	}
 	rc := rest.NewClient(c.Client.Client)
 	if err := rc.Login(t.Context(), url.UserPassword("joe", "guess")); err == nil {
-		t.Error("REST takes a wrong password")
+		t.Error("REST accepts a wrong password")
 	}
 
 	s.SetPassword("rotated")
@@ -91,7 +91,7 @@ func isSOAPFault[T any](err error) bool {
 }
 
 // A session may end during its calls.
-func TestSessionsExpireWhileStreamsAreMade(t *testing.T) {
+func TestSessionsExpireWhileFiltersAreCreated(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	for range 10 {
@@ -113,14 +113,14 @@ func TestSessionsExpireWhileStreamsAreMade(t *testing.T) {
 			})
 		}
 		before := s.Calls()["CreateFilter"]
-		eventually(t, "filters are made", func() bool { return s.Calls()["CreateFilter"] > before+20 })
+		eventually(t, "filters are created", func() bool { return s.Calls()["CreateFilter"] > before+20 })
 		s.ExpireSessions()
 		calls.Wait()
 	}
 }
 
 // A client that logs in again after its session has expired reads everything while tasks run.
-func TestViewsAreMadeWhileTasksComeAndGo(t *testing.T) {
+func TestViewsDuringTasks(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "dc-1")
@@ -172,7 +172,7 @@ func TestExpiredSessions(t *testing.T) {
 			t.Errorf("the stream ended with %v", st.err)
 		}
 	case <-time.After(time.Minute):
-		t.Fatal("the stream goes on")
+		t.Fatal("the stream continues")
 	}
 	for range 2 {
 		if _, err := methods.GetCurrentTime(t.Context(), c.Client.Client); !isSOAPFault[types.NotAuthenticated](err) {
@@ -198,7 +198,7 @@ func (c *client) template2() (any, error) {
 	return c.finder.VirtualMachine(c.t.Context(), "templates/"+simulator.TemplateName)
 }
 
-func TestDelayOfAnswers(t *testing.T) {
+func TestResponseDelay(t *testing.T) {
 	t.Parallel()
 	slow, fast := simulator.Start(t, simulator.ThreeZones()), simulator.Start(t, simulator.ThreeZones())
 	late, prompt := connect(t, slow, ""), connect(t, fast, "")
@@ -209,7 +209,7 @@ func TestDelayOfAnswers(t *testing.T) {
 	start := time.Now()
 	must(methods.GetCurrentTime(t.Context(), late.Client.Client))(t)
 	if took := time.Since(start); took < delay {
-		t.Errorf("the slow server answers in %s", took)
+		t.Errorf("the slow server responds in %s", took)
 	}
 
 	// Calls do not block each other, not even REST calls: all arrive before the first response.
@@ -219,7 +219,7 @@ func TestDelayOfAnswers(t *testing.T) {
 	for range cap(answers) {
 		go func() { _, err := tags.NewManager(rc).ListTags(t.Context()); answers <- err }()
 	}
-	eventually(t, "the calls are in", func() bool { return slow.Calls()[list] == lists+cap(answers) })
+	eventually(t, "the calls have arrived", func() bool { return slow.Calls()[list] == lists+cap(answers) })
 	must(methods.GetCurrentTime(t.Context(), prompt.Client.Client))(t) // the other server is not slow
 	slow.SetDelay(0)
 	for range cap(answers) {
@@ -230,7 +230,7 @@ func TestDelayOfAnswers(t *testing.T) {
 	answered := make(chan error, 1)
 	calls := slow.Calls()["CurrentTime"]
 	go func() { _, err := methods.GetCurrentTime(t.Context(), late.Client.Client); answered <- err }()
-	eventually(t, "the call is in", func() bool { return slow.Calls()["CurrentTime"] > calls })
+	eventually(t, "the call has arrived", func() bool { return slow.Calls()["CurrentTime"] > calls })
 	slow.SetDelay(0)
 	must(0, <-answered)(t)
 }
@@ -251,12 +251,12 @@ func TestDown(t *testing.T) {
 			t.Errorf("the stream ended with %v", st.err)
 		}
 	case <-time.After(time.Minute):
-		t.Fatal("the stream goes on")
+		t.Fatal("the stream continues")
 	}
 	counted := s.Calls()["CurrentTime"]
 	for range 3 {
 		if _, err := methods.GetCurrentTime(t.Context(), c.Client.Client); err == nil {
-			t.Error("a server that is down answers")
+			t.Error("a server that is down responds")
 		}
 	}
 	if n := s.Calls()["CurrentTime"]; n != counted {
@@ -269,16 +269,16 @@ func TestDown(t *testing.T) {
 }
 
 // A call whose response is lost has its effect.
-func TestLostAnswers(t *testing.T) {
+func TestLostResponses(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "dc-1")
 	vm := c.clone("vm", c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a"))
 	s.LoseAnswers("PowerOnVM_Task", 1)
 	if _, err := vm.PowerOn(t.Context()); err == nil || soap.IsSoapFault(err) {
-		t.Errorf("a lost answer is %v", err)
+		t.Errorf("with a lost response the error is %v", err)
 	}
-	eventually(t, "the VM runs all the same", func() bool {
+	eventually(t, "the VM is powered on nevertheless", func() bool {
 		vm, _ := s.VM("vm")
 		return vm.Power == "poweredOn"
 	})
@@ -289,7 +289,7 @@ func TestLostAnswers(t *testing.T) {
 	s.LoseAnswers("CurrentTime", -1)
 	for range 3 {
 		if _, err := methods.GetCurrentTime(t.Context(), c.Client.Client); err == nil {
-			t.Error("an answer came")
+			t.Error("the server responded")
 		}
 	}
 	s.LoseAnswers("CurrentTime", 0)
@@ -367,7 +367,7 @@ func TestStoragePolicies(t *testing.T) {
 	stock := connect(t, simulator.Start(t, simulator.Layout{}, simulator.WithStockPolicies()), "")
 	policies := must(must(pbm.NewClient(t.Context(), stock.Client.Client))(t).ProfileMap(t.Context()))(t)
 	if len(policies.Name) == 0 {
-		t.Error("there are no storage policies")
+		t.Error("no storage policies were found")
 	}
 	own := connect(t, simulator.Start(t, simulator.Layout{Policies: []simulator.StoragePolicy{{Name: "gold"}}}), "")
 	policies = must(must(pbm.NewClient(t.Context(), own.Client.Client))(t).ProfileMap(t.Context()))(t)

@@ -17,10 +17,10 @@ type options struct {
 	silentRecentTasks  bool
 	silentTags         bool
 	version            string
-	begin              []func(*Server) error // faults that are set from the start
+	faults             []func(*Server) error // faults that are set from the start
 }
 
-func defaults() options {
+func defaultOptions() options {
 	return options{
 		listen:   "127.0.0.1:0",
 		username: "administrator@vsphere.local",
@@ -28,8 +28,8 @@ func defaults() options {
 	}
 }
 
-func gather(opts []Option) options {
-	o := defaults()
+func newOptions(opts []Option) options {
+	o := defaultOptions()
 	for _, opt := range opts {
 		opt(&o)
 	}

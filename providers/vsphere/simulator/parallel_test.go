@@ -14,7 +14,7 @@ import (
 )
 
 // Two servers of a process are independent, and each can serve many clients.
-func TestServersSideBySide(t *testing.T) {
+func TestIndependentServers(t *testing.T) {
 	t.Parallel()
 	const vms = 20
 	servers := []*simulator.Server{simulator.Start(t, simulator.ThreeZones()), simulator.Start(t, simulator.HostGroups())}
@@ -68,7 +68,7 @@ func (c *client) bringUp(clone *object.Task) error {
 }
 
 // Of many clones with the same name exactly one succeeds.
-func TestOneNameOneVM(t *testing.T) {
+func TestClonesWithTheSameName(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "dc-1")

@@ -14,14 +14,14 @@ import (
 	pbm "github.com/vmware/govmomi/pbm/simulator"
 	"github.com/vmware/govmomi/vim25/soap"
 
-	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/front"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/httpfront"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/rest"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator/internal/vcsim"
 )
 
 // Server is a simulated vCenter. Its methods are safe for concurrent use.
 type Server struct {
-	endpoint *front.Endpoint
+	endpoint *httpfront.Endpoint
 	accounts *vcsim.Accounts
 	sessions *vcsim.Sessions
 	silent   []string       // properties whose changes are not reported to clients
@@ -30,35 +30,35 @@ type Server struct {
 	closing  sync.Once
 
 	inventory *vcsim.Inventory
-	operator  *vcsim.Operator
+	admin     *vcsim.AdminClient
 
 	parts
 }
 
 // parts holds the parts of a vCenter that replace or extend vcsim's.
 type parts struct {
-	tasks      *vcsim.Tasks
-	tagging    *rest.Tagging
-	policies   *vcsim.Policies
-	keys       *vcsim.Keys
-	modules    *rest.Modules
-	drs        *vcsim.DRS
-	pci        *vcsim.PCIDevices
-	hosts      *vcsim.Hosts
-	datastores *vcsim.Datastores
-	visibility *vcsim.Visibility
-	cloning    *vcsim.Cloning
-	machines   *vcsim.Machines
-	effects    vcsim.Effects
-	guests     *vcsim.GuestNetwork
+	tasks       *vcsim.Tasks
+	tagging     *rest.Tagging
+	policies    *vcsim.Policies
+	keys        *vcsim.Keys
+	modules     *rest.Modules
+	drs         *vcsim.DRS
+	pci         *vcsim.PCIDevices
+	hosts       *vcsim.Hosts
+	datastores  *vcsim.Datastores
+	permissions *vcsim.Permissions
+	cloning     *vcsim.Cloning
+	machines    *vcsim.Machines
+	taskHooks   vcsim.TaskHooks
+	guests      *vcsim.GuestNetwork
 }
 
 // Start runs a Server until the test ends. It fails the test if the layout is inconsistent, and skips it under the race detector
 // if it uses vcsim's own collectors.
 func Start(tb testing.TB, layout Layout, opts ...Option) *Server {
 	tb.Helper()
-	if raceDetector && gather(opts).stockCollector {
-		tb.Skip("vcsim's own collectors race among themselves: run without -race")
+	if raceDetector && newOptions(opts).stockCollector {
+		tb.Skip("vcsim's own collectors have data races: run this test without -race")
 	}
 	s, err := New(layout, opts...)
 	if err != nil {
@@ -70,8 +70,8 @@ func Start(tb testing.TB, layout Layout, opts ...Option) *Server {
 
 // New runs a Server that the caller must close. An error names the part of the layout that cannot be created.
 func New(layout Layout, opts ...Option) (*Server, error) {
-	o := gather(opts)
-	endpoint, err := front.Listen(o.listen)
+	o := newOptions(opts)
+	endpoint, err := httpfront.Listen(o.listen)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func New(layout Layout, opts ...Option) (*Server, error) {
 		s.release()
 		return nil, err
 	}
-	for _, begin := range o.begin {
+	for _, begin := range o.faults {
 		if err := begin(s); err != nil {
 			s.release()
 			return nil, err
@@ -99,23 +99,23 @@ func New(layout Layout, opts ...Option) (*Server, error) {
 }
 
 func (s *Server) populate(layout Layout, o options) (http.Handler, error) {
-	building.Lock()
-	defer building.Unlock()
+	buildMutex.Lock()
+	defer buildMutex.Unlock()
 	mux, err := s.assemble(o)
 	if err != nil {
 		return nil, err
 	}
-	s.tagging = rest.NewTagging(s.operator, s.inventory, s.modules.API(s.operator.LoggedIn, mux))
+	s.tagging = rest.NewTagging(s.admin, s.inventory, s.modules.API(s.admin.LoggedIn, mux))
 	if o.silentTags {
-		s.tagging.Silence()
+		s.tagging.DisableEvents()
 	}
 	return s.tagging, s.build(layout)
 }
 
-// building serializes the creation of servers in a process.
+// buildMutex serializes the creation of servers in a process.
 //
 //nolint:gochecknoglobals // It guards vcsim's package variables, which vcsim writes to when it makes an inventory.
-var building sync.Mutex
+var buildMutex sync.Mutex
 
 // assemble creates an empty vCenter from vcsim and the parts that replace parts of it.
 func (s *Server) assemble(o options) (http.Handler, error) {
@@ -125,37 +125,37 @@ func (s *Server) assemble(o options) (http.Handler, error) {
 	}
 	model := s.vcsim.Model
 	s.inventory = vcsim.NewInventory(model.Map(), model.ServiceContent.RootFolder)
-	if s.operator, err = vcsim.NewOperator(model.Service, s.vcsim.REST, s.accounts.Operator); err != nil {
+	if s.admin, err = vcsim.NewAdminClient(model.Service, s.vcsim.REST, s.accounts.Admin); err != nil {
 		return nil, err
 	}
-	s.parts = s.compose(o)
+	s.parts = s.newParts(o)
 	if o.stockPolicies {
 		model.Service.RegisterSDK(pbm.New())
 	} else {
 		model.Service.RegisterSDK(s.policies.Service())
 	}
-	s.hook(o)
+	s.installHooks(o)
 	return model.Service.ServeMux, nil
 }
 
-// compose creates the parts, except for tagging.
-func (s *Server) compose(o options) parts {
+// newParts creates the parts, except for tagging.
+func (s *Server) newParts(o options) parts {
 	i := s.inventory
 	p := parts{
-		tasks:    vcsim.NewTasks(i, s.operator.Client.ServiceContent.TaskManager),
+		tasks:    vcsim.NewTasks(i, s.admin.Client.ServiceContent.TaskManager),
 		policies: vcsim.NewPolicies(i, o.stockPolicies),
-		keys:     vcsim.NewKeys(i, s.operator),
+		keys:     vcsim.NewKeys(i, s.admin),
 		modules:  rest.NewModules(i),
 		pci:      &vcsim.PCIDevices{},
 		hosts:    vcsim.NewHosts(i),
 		guests:   vcsim.NewGuestNetwork(i, o.guestDelay),
 	}
 	p.drs = vcsim.NewDRS(i, p.pci)
-	p.datastores = vcsim.NewDatastores(i, &p.tasks.Turns)
-	p.visibility = vcsim.NewVisibility(i, &p.tasks.Turns)
-	p.cloning = vcsim.NewCloning(i, p.drs, p.policies, p.keys, p.visibility)
-	p.machines = vcsim.NewMachines(i, s.operator, p.cloning)
-	p.effects = vcsim.Effects{
+	p.datastores = vcsim.NewDatastores(i, &p.tasks.StructureLock)
+	p.permissions = vcsim.NewPermissions(i, &p.tasks.StructureLock)
+	p.cloning = vcsim.NewCloning(i, p.drs, p.policies, p.keys, p.permissions)
+	p.machines = vcsim.NewMachines(i, s.admin, p.cloning)
+	p.taskHooks = vcsim.TaskHooks{
 		Inventory: i, Hosts: p.hosts, Datastores: p.datastores, DRS: p.drs, Cloning: p.cloning, Machines: p.machines,
 	}
 	return p

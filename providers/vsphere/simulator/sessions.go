@@ -12,19 +12,19 @@ import (
 // ExpireSessions ends every SOAP and REST session, as vCenter does after a restart or an idle timeout. Pending long polls and all
 // later calls fail with NotAuthenticated (REST: 401) until the client logs in again.
 func (s *Server) ExpireSessions() {
-	all := s.inventory.Call().Session.Get(s.inventory.Registry.SessionManager().Self).(*simulator.SessionManager)
+	all := s.inventory.NewContext().Session.Get(s.inventory.Registry.SessionManager().Self).(*simulator.SessionManager)
 	for _, session := range all.SessionList {
 		s.sessions.Expire(session.Key)
 	}
 	s.endpoint.Waits.CancelAll(vcsim.ErrExpired)
-	s.sessions.Drop(s.inventory.Registry, all)
-	s.operator.Expire()
+	s.sessions.RemoveExpired(s.inventory.Registry, all)
+	s.admin.ExpireSessions()
 }
 
 // Sessions returns the number of SOAP sessions of the account.
 func (s *Server) Sessions() int {
 	count := 0
-	for _, session := range s.inventory.Call().Session.Get(s.inventory.Registry.SessionManager().Self).(*simulator.SessionManager).SessionList {
+	for _, session := range s.inventory.NewContext().Session.Get(s.inventory.Registry.SessionManager().Self).(*simulator.SessionManager).SessionList {
 		if session.UserName == s.accounts.Username {
 			count++
 		}

@@ -93,7 +93,7 @@ func (s *stream) count(kind string) int {
 	return n
 }
 
-func TestStreamSeesVMComeAndGo(t *testing.T) {
+func TestStreamReportsVMLifecycle(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.HostGroups())
 	c, watcher := connect(t, s, "dc-1"), connect(t, s, "")
@@ -125,7 +125,7 @@ func TestStreamSeesVMComeAndGo(t *testing.T) {
 	eventually(t, "the VM has left", func() bool { st.mu.Lock(); defer st.mu.Unlock(); return st.left[ref] })
 }
 
-func TestStreamSeesGroupsAndRules(t *testing.T) {
+func TestStreamReportsGroupsAndRules(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.HostGroups())
 	c := connect(t, s, "dc-1")
@@ -160,7 +160,7 @@ func TestStreamSeesGroupsAndRules(t *testing.T) {
 	must(0, s.DestroyVM("vm"))(t)
 	eventually(t, "the VM has left the group", func() bool { return members() == 0 })
 	must(0, s.RemoveGroup("cluster-1", "rack-b-vms"))(t)
-	eventually(t, "the group is gone", func() bool { return members() == -1 })
+	eventually(t, "the group is removed", func() bool { return members() == -1 })
 }
 
 // followTasks watches the tasks in a property of an object.
@@ -203,7 +203,7 @@ func (s *stream) taskState(ref types.ManagedObjectReference) types.TaskInfoState
 }
 
 // Clients also watch the task list.
-func TestStreamSeesTasks(t *testing.T) {
+func TestStreamReportsTasks(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "dc-1")
@@ -279,7 +279,7 @@ func TestStockCollectorEndsWithItsConnection(t *testing.T) {
 }
 
 // An idle stream is a single pending call.
-func TestIdleStreamCostsNothing(t *testing.T) {
+func TestIdleStreamMakesNoCalls(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "")
@@ -322,19 +322,19 @@ func TestWaitIsBoundToItsConnection(t *testing.T) {
 	first := must(wait(t.Context(), ""))(t)
 	for range 3 {
 		ctx, cancel := context.WithCancel(t.Context())
-		gone := make(chan error, 1)
+		ended := make(chan error, 1)
 		calls := s.Calls()["WaitForUpdatesEx"]
-		go func() { _, err := wait(ctx, first.Version); gone <- err }()
+		go func() { _, err := wait(ctx, first.Version); ended <- err }()
 		eventually(t, "the wait has begun", func() bool { return s.Calls()["WaitForUpdatesEx"] > calls })
 		cancel()
-		if <-gone == nil {
+		if <-ended == nil {
 			t.Fatal("the wait ended by itself")
 		}
 	}
 	must(0, s.Rename("/dc-1/vm/templates/ubuntu-2404", "renamed"))(t)
 	second := must(wait(t.Context(), first.Version))(t)
 	if again := must(wait(t.Context(), first.Version))(t); again.Version != second.Version {
-		t.Errorf("asked again for %s, the answer is %s and then %s", first.Version, second.Version, again.Version)
+		t.Errorf("repeated requests for %s return %s and then %s", first.Version, second.Version, again.Version)
 	}
 	change := second.FilterSet[0].ObjectSet[0].ChangeSet
 	if len(change) != 1 || change[0].Val != "renamed" {

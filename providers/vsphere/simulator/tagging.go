@@ -17,7 +17,7 @@ func (s *Server) AllowTagging(allowed bool, privileges ...string) {
 
 // RefuseAttaching makes vCenter reject the next n attachments of tags to single objects, each before anything is attached; n
 // below zero means all until n is set to zero.
-func (s *Server) RefuseAttaching(n int) { s.tagging.Refuse(n) }
+func (s *Server) RefuseAttaching(n int) { s.tagging.FailAttachments(n) }
 
 // Category is a tag category.
 type Category = rest.Category

@@ -65,17 +65,17 @@ func TestHeldTask(t *testing.T) {
 	s.HoldTasks("Destroy_Task")
 	destroy := must(vm.Destroy(t.Context()))(t)
 	if _, ok := s.VM("third"); !ok {
-		t.Error("VM is gone while its deletion is held")
+		t.Error("the VM was deleted while its deletion is held")
 	}
 	s.ReleaseTasks("Destroy_Task")
 	must(0, destroy.Wait(t.Context()))(t)
 	if _, ok := s.VM("third"); ok {
-		t.Error("VM is there after its deletion")
+		t.Error("the VM exists after its deletion")
 	}
 }
 
 // The object of a held task may be deleted in the meantime.
-func TestHeldTaskWhoseObjectGoes(t *testing.T) {
+func TestHeldTaskOfDeletedObject(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "dc-1")
@@ -98,7 +98,7 @@ func TestCloseWithHeldTask(t *testing.T) {
 	s.Close()
 	s.Close()
 	if _, err := methods.GetCurrentTime(t.Context(), c.Client.Client); err == nil {
-		t.Error("a closed server answers")
+		t.Error("a closed server responds")
 	}
 }
 
@@ -108,9 +108,9 @@ func TestFailedTasks(t *testing.T) {
 	c := connect(t, s, "dc-1")
 	spec := c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a")
 
-	s.FailTasks("CloneVM_Task", 2, "the storage array is on fire")
+	s.FailTasks("CloneVM_Task", 2, "the storage array has failed")
 	for range 2 {
-		if err := c.startClone("vm", spec).Wait(t.Context()); err == nil || err.Error() != "the storage array is on fire" {
+		if err := c.startClone("vm", spec).Wait(t.Context()); err == nil || err.Error() != "the storage array has failed" {
 			t.Errorf("error is %v", err)
 		}
 	}
@@ -150,12 +150,12 @@ func TestDestroyOfPoweredOnVM(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 	if _, ok := s.VM("vm"); !ok {
-		t.Error("the VM is gone")
+		t.Error("the VM was deleted")
 	}
 }
 
 // Tasks continue after the session that started them has ended.
-func TestTaskOutlivesItsSession(t *testing.T) {
+func TestTaskContinuesAfterItsSession(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "dc-1")
@@ -172,7 +172,7 @@ func TestTaskOutlivesItsSession(t *testing.T) {
 		t.Errorf("task ended with %v", err)
 	}
 	if _, ok := s.VM("vm"); !ok {
-		t.Error("there is no VM")
+		t.Error("the VM does not exist")
 	}
 }
 

@@ -34,27 +34,27 @@ func (s *Server) MoveVMToHost(vm, host string) error { return s.machines.MoveToH
 // as usual.
 func (s *Server) PowerOnFolder(path string) ([]string, error) { return s.machines.PowerOnFolder(path) }
 
-// NoteOnVM changes the annotation of a VM, given by reference, as another vCenter client, for example a backup program, would. It
+// AnnotateVM changes the annotation of a VM, given by reference, as another vCenter client, for example a backup program, would. It
 // waits for the task to end.
-func (s *Server) NoteOnVM(ref, note string) error { return s.machines.NoteOn(ref, note) }
+func (s *Server) AnnotateVM(ref, note string) error { return s.machines.Annotate(ref, note) }
 
 // RemovePCIDevices removes all host devices from a VM, as another client would. The VM is given as for PowerOffVM.
 func (s *Server) RemovePCIDevices(vm string) error { return s.machines.RemovePCIDevices(vm) }
 
 // HideVM hides an existing VM in its folder and from property collectors, as when an account loses its permission on it. vcsim's
 // own collector still finds it through its pool, its host or a container view.
-func (s *Server) HideVM(vm string) error { return s.visibility.Hide(vm) }
+func (s *Server) HideVM(vm string) error { return s.permissions.Hide(vm) }
 
 // ShowVM reverts HideVM.
-func (s *Server) ShowVM(vm string) error { return s.visibility.Show(vm) }
+func (s *Server) ShowVM(vm string) error { return s.permissions.Show(vm) }
 
 // HideClones makes clones that complete from now on appear in no folder, as for an account without permission on the VMs that it
 // creates. ShowVM reverts it for one VM.
-func (s *Server) HideClones(hidden bool) { s.visibility.HideClones(hidden) }
+func (s *Server) HideClones(hidden bool) { s.permissions.HideClones(hidden) }
 
 // WithholdUUIDs makes clones that complete from now on appear without their UUIDs, like a VM that vCenter is still creating.
 // RevealUUIDs shows those of one VM.
-func (s *Server) WithholdUUIDs(withheld bool) { s.visibility.WithholdUUIDs(withheld) }
+func (s *Server) WithholdUUIDs(withheld bool) { s.permissions.WithholdUUIDs(withheld) }
 
 // RevealUUIDs reverts WithholdUUIDs for a VM.
-func (s *Server) RevealUUIDs(vm string) error { return s.visibility.RevealUUIDs(vm) }
+func (s *Server) RevealUUIDs(vm string) error { return s.permissions.RevealUUIDs(vm) }

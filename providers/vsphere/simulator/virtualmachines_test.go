@@ -20,15 +20,15 @@ func TestRegisteredCopy(t *testing.T) {
 	must(0, s.SetNotes("vm", "ours"))(t)
 	must(0, s.RegisterCopy("vm", "copy"))(t)
 	original, _ := s.VM("vm")
-	copied, there := s.VM("copy")
-	if !there || copied.UUID != original.UUID || copied.InstanceUUID == original.InstanceUUID {
+	copied, found := s.VM("copy")
+	if !found || copied.UUID != original.UUID || copied.InstanceUUID == original.InstanceUUID {
 		t.Errorf("of %+v the copy is %+v", original, copied)
 	}
 	if copied.Power != "poweredOff" || copied.Annotation != "ours" || copied.Folder != original.Folder {
 		t.Errorf("the copy is %+v", copied)
 	}
 	if err := s.RegisterCopy("nothing", "copy"); err == nil {
-		t.Error("nothing was copied")
+		t.Error("copied a VM that does not exist")
 	}
 }
 
@@ -51,46 +51,46 @@ func TestUnmanageableVM(t *testing.T) {
 			t.Errorf("%s: destroying: error is %v", name, err)
 		}
 		must(0, vm.Unregister(t.Context()))(t)
-		if _, there := s.VM(name); there {
-			t.Errorf("%s is there", name)
+		if _, found := s.VM(name); found {
+			t.Errorf("%s exists", name)
 		}
 	}
 }
 
-func TestLostHostKeepsItsVMsRegistered(t *testing.T) {
+func TestUnregisterOnDisconnectedHost(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "dc-1")
 	vm := c.clone("vm", c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a"))
 	must(0, s.DisconnectHosts("zone-a"))(t)
 	if err := vm.Unregister(t.Context()); err == nil {
-		t.Error("unregistered behind a lost host")
+		t.Error("unregistered on a disconnected host")
 	}
 }
 
-func TestCloneWhoseUUIDsComeLate(t *testing.T) {
+func TestWithheldUUIDs(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "dc-1")
 	st := connect(t, s, "").follow(map[string][]string{"VirtualMachine": {"name", "summary.config"}})
-	eventually(t, "the template is in sight", func() bool { return st.count("VirtualMachine") == 1 })
+	eventually(t, "the template is visible", func() bool { return st.count("VirtualMachine") == 1 })
 	spec := c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a")
 	s.WithholdUUIDs(true)
 	must(0, c.startClone("nameless", spec).Wait(t.Context()))(t)
-	eventually(t, "it is in sight", func() bool { return st.count("VirtualMachine") == 2 })
+	eventually(t, "it is visible", func() bool { return st.count("VirtualMachine") == 2 })
 	s.WithholdUUIDs(false)
 	must(0, s.RevealUUIDs("nameless"))(t)
 }
 
 // A hidden VM is in no folder, and cannot be found through a container view, its pool or its host.
-func TestClonesThatComeIntoSightLate(t *testing.T) {
+func TestHiddenVMs(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "dc-1")
 	pool := must(c.finder.ResourcePool(t.Context(), "/dc-1/host/zone-a/Resources"))(t).Reference()
 	byView := connect(t, s, "").follow(map[string][]string{"VirtualMachine": {"name"}})
 	byPool := c.followListed(pool, "vm", types.PropertySpec{Type: "VirtualMachine", PathSet: []string{"name"}})
-	eventually(t, "the template is in sight", func() bool { return byView.count("VirtualMachine") == 1 })
+	eventually(t, "the template is visible", func() bool { return byView.count("VirtualMachine") == 1 })
 	spec := c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a")
 	seen := func(vm *object.VirtualMachine) bool {
 		return byView.get(vm.Reference()) != nil && byPool.get(vm.Reference()) != nil
@@ -100,21 +100,21 @@ func TestClonesThatComeIntoSightLate(t *testing.T) {
 	hidden := c.clone("hidden", spec)
 	s.HideClones(false)
 	plain := c.clone("plain", spec)
-	eventually(t, "the plain one is in sight", func() bool { return seen(plain) })
+	eventually(t, "the plain one is visible", func() bool { return seen(plain) })
 	must(0, s.HideVM("plain"))(t)
-	eventually(t, "the plain one is out of sight", func() bool {
+	eventually(t, "the plain one is hidden", func() bool {
 		return byView.get(plain.Reference()) == nil && byPool.get(plain.Reference()) == nil
 	})
 	for name, st := range map[string]*stream{"the view": byView, "the pool": byPool} {
 		if st.ever(hidden.Reference()) {
-			t.Errorf("the hidden one was in sight by way of %s", name)
+			t.Errorf("the hidden one was visible through %s", name)
 		}
 	}
-	if _, there := s.VM("hidden"); !there {
+	if _, found := s.VM("hidden"); !found {
 		t.Error("the hidden one does not exist")
 	}
 	must(0, s.ShowVM("hidden"))(t)
-	eventually(t, "the hidden one is in sight", func() bool { return seen(hidden) })
+	eventually(t, "the hidden one is visible", func() bool { return seen(hidden) })
 	must(0, s.ShowVM("plain"))(t)
-	eventually(t, "the plain one is in sight again", func() bool { return seen(plain) })
+	eventually(t, "the plain one is visible again", func() bool { return seen(plain) })
 }

@@ -49,10 +49,10 @@ func (m *Modules) All() []Module {
 	defer m.mu.Unlock()
 	var out []Module
 	for _, one := range m.all {
-		view := Module{UUID: one.uuid, Cluster: m.inventory.NameAt(&types.ManagedObjectReference{Type: "ClusterComputeResource", Value: one.cluster})}
+		view := Module{UUID: one.uuid, Cluster: m.inventory.NameOf(&types.ManagedObjectReference{Type: "ClusterComputeResource", Value: one.cluster})}
 		for vm := range one.members {
 			ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: vm}
-			if name := m.inventory.NameAt(&ref); name != "" {
+			if name := m.inventory.NameOf(&ref); name != "" {
 				vm = name
 			}
 			view.VMs = append(view.VMs, vm)
@@ -80,7 +80,7 @@ func (m *Modules) Add(cluster string) string {
 }
 
 // Remove deletes a module.
-func (m *Modules) Remove(uuid string) (there bool) {
+func (m *Modules) Remove(uuid string) (found bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before := len(m.all)
@@ -88,8 +88,8 @@ func (m *Modules) Remove(uuid string) (there bool) {
 	return len(m.all) < before
 }
 
-// LeaveAll removes a deleted VM from all modules.
-func (m *Modules) LeaveAll(vm string) {
+// RemoveVM removes a deleted VM from all modules.
+func (m *Modules) RemoveVM(vm string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, one := range m.all {

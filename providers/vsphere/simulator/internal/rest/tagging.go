@@ -31,7 +31,7 @@ type tagModel struct {
 
 // Tagging serves the tags of a vCenter. It rejects what vCenter rejects, and vcsim does not, when clients create and attach tags.
 type Tagging struct {
-	operator  *vcsim.Operator
+	admin     *vcsim.AdminClient
 	inventory *vcsim.Inventory
 	next      http.Handler
 	silent    bool
@@ -42,8 +42,8 @@ type Tagging struct {
 }
 
 // NewTagging serves tags with the operator's session; other requests are passed to next.
-func NewTagging(o *vcsim.Operator, i *vcsim.Inventory, next http.Handler) *Tagging {
-	return &Tagging{operator: o, inventory: i, next: next}
+func NewTagging(admin *vcsim.AdminClient, i *vcsim.Inventory, next http.Handler) *Tagging {
+	return &Tagging{admin: admin, inventory: i, next: next}
 }
 
 // Allow sets whether accounts have the privileges.
@@ -58,15 +58,15 @@ func (s *Tagging) Allow(allowed bool, privileges ...string) {
 	}
 }
 
-// Refuse makes vCenter reject the next n attachments to single objects; n below zero means all.
-func (s *Tagging) Refuse(n int) {
+// FailAttachments makes vCenter reject the next n attachments to single objects; n below zero means all.
+func (s *Tagging) FailAttachments(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refused = n
 }
 
-// refuses reports whether a call fails, because of a missing privilege or an injected fault.
-func (s *Tagging) refuses(privilege, action string) (forbidden, refused bool) {
+// check reports whether a call fails, because of a missing privilege or an injected fault.
+func (s *Tagging) check(privilege, action string) (forbidden, refused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	refused = action == "attach" && s.refused != 0
@@ -100,7 +100,7 @@ func (s *Tagging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.next.ServeHTTP(w, r)
 		return
 	}
-	forbidden, refused := s.refuses(privilege, action)
+	forbidden, refused := s.check(privilege, action)
 	switch {
 	case forbidden:
 		vcsim.AnswerJSON(w, http.StatusForbidden, map[string]any{"type": "com.vmware.vapi.std.errors.unauthorized", "value": map[string]any{"messages": []any{}}})
@@ -115,7 +115,7 @@ func (s *Tagging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if action == "attach" || action == "attach-multiple-tags-to-object" {
-		if s.violated(w, r, body, action) {
+		if s.rejectViolation(w, r, body, action) {
 			return
 		}
 	}
@@ -124,7 +124,7 @@ func (s *Tagging) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.next.ServeHTTP(w, r)
 		return
 	}
-	s.watched(spec.reference(), func() { s.next.ServeHTTP(w, r) })
+	s.withEvents(spec.reference(), func() { s.next.ServeHTTP(w, r) })
 }
 
 // attachment is a request to attach or detach tags.
@@ -137,8 +137,8 @@ func (a attachment) reference() types.ManagedObjectReference {
 	return types.ManagedObjectReference{Type: a.Object.Type, Value: a.Object.ID}
 }
 
-// violated rejects an attachment that violates the rules of the tag's category.
-func (s *Tagging) violated(w http.ResponseWriter, r *http.Request, body []byte, action string) bool {
+// rejectViolation rejects an attachment that violates the rules of the tag's category.
+func (s *Tagging) rejectViolation(w http.ResponseWriter, r *http.Request, body []byte, action string) bool {
 	var spec attachment
 	if json.Unmarshal(body, &spec) != nil {
 		return false
@@ -146,7 +146,7 @@ func (s *Tagging) violated(w http.ResponseWriter, r *http.Request, body []byte, 
 	if action == "attach" {
 		spec.Tags = []string{r.URL.Path[strings.LastIndex(r.URL.Path, "/id:")+len("/id:"):]}
 	}
-	id, text := s.surplus(spec.reference(), spec.Tags)
+	id, text := s.violation(spec.reference(), spec.Tags)
 	if id == "" {
 		return false
 	}
@@ -162,13 +162,13 @@ func (s *Tagging) violated(w http.ResponseWriter, r *http.Request, body []byte, 
 	return true
 }
 
-// surplus returns a tag that cannot be attached, and why: it is the second of its category on the object, or its category does
+// violation returns a tag that cannot be attached, and why: it is the second of its category on the object, or its category does
 // not apply to the type of the object.
-func (s *Tagging) surplus(object types.ManagedObjectReference, wanted []string) (id, why string) {
+func (s *Tagging) violation(object types.ManagedObjectReference, wanted []string) (id, why string) {
 	tagIn := map[string]string{} // by category
-	for _, id := range append(s.operator.AttachedTags(object), wanted...) {
+	for _, id := range append(s.admin.AttachedTags(object), wanted...) {
 		var tag tagModel
-		if s.operator.REST("GET", tagPath+"/id:"+id, nil, &tag) != nil {
+		if s.admin.REST("GET", tagPath+"/id:"+id, nil, &tag) != nil {
 			continue // it does not exist: vcsim reports that
 		}
 		category, err := s.category(tag.Category)
@@ -176,10 +176,10 @@ func (s *Tagging) surplus(object types.ManagedObjectReference, wanted []string) 
 			continue
 		}
 		if len(category.Types) > 0 && !slices.Contains(category.Types, object.Type) {
-			return id, fmt.Sprintf("Tag %s is of a category that is not for objects of type %s", id, object.Type)
+			return id, fmt.Sprintf("The category of tag %s does not apply to objects of type %s", id, object.Type)
 		}
 		if other, ok := tagIn[tag.Category]; ok && other != id && category.Cardinality == "SINGLE" {
-			return id, "Tag " + id + " is of a category that allows one tag on an object, which has one"
+			return id, "The category of tag " + id + " allows only one tag per object, and the object already has one"
 		}
 		tagIn[tag.Category] = id
 	}
@@ -193,6 +193,6 @@ func (s *Tagging) category(id string) (Category, error) {
 		Description string   `json:"description"`
 		Types       []string `json:"associable_types"`
 	}
-	err := s.operator.REST("GET", categoryPath+"/id:"+id, nil, &model)
+	err := s.admin.REST("GET", categoryPath+"/id:"+id, nil, &model)
 	return Category{Name: model.Name, Cardinality: model.Cardinality, Description: model.Description, Types: model.Types}, err
 }

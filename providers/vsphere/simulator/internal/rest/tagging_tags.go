@@ -22,7 +22,7 @@ type Category struct {
 // Categories returns all tag categories, sorted by name.
 func (s *Tagging) Categories() ([]Category, error) {
 	var ids []string
-	if err := s.operator.REST("GET", categoryPath, nil, &ids); err != nil {
+	if err := s.admin.REST("GET", categoryPath, nil, &ids); err != nil {
 		return nil, err
 	}
 	var out []Category
@@ -47,17 +47,17 @@ type Tag struct {
 // Tags returns all tags, sorted by name, with the inventory paths of the objects that they are attached to.
 func (s *Tagging) Tags() ([]Tag, error) {
 	var ids []string
-	if err := s.operator.REST("GET", tagPath, nil, &ids); err != nil {
+	if err := s.admin.REST("GET", tagPath, nil, &ids); err != nil {
 		return nil, err
 	}
 	var out []Tag
 	for _, id := range ids {
 		var t tagModel
-		if err := s.operator.REST("GET", tagPath+"/id:"+id, nil, &t); err != nil {
+		if err := s.admin.REST("GET", tagPath+"/id:"+id, nil, &t); err != nil {
 			return nil, err
 		}
 		var on []struct{ Type, ID string }
-		if err := s.operator.REST("POST", associationPath+"/id:"+id+"?~action=list-attached-objects", nil, &on); err != nil {
+		if err := s.admin.REST("POST", associationPath+"/id:"+id+"?~action=list-attached-objects", nil, &on); err != nil {
 			return nil, err
 		}
 		tag := Tag{Category: s.categoryName(t.Category), Name: t.Name}
@@ -80,10 +80,10 @@ func (s *Tagging) Add(tag Tag) error {
 		return err
 	}
 	if !slices.ContainsFunc(categories, func(c Category) bool { return c.Name == tag.Category }) {
-		return s.Make([]Tag{tag})
+		return s.CreateAll([]Tag{tag})
 	}
 	var ids []string
-	if err := s.operator.REST("GET", categoryPath, nil, &ids); err != nil {
+	if err := s.admin.REST("GET", categoryPath, nil, &ids); err != nil {
 		return err
 	}
 	for _, id := range ids {
@@ -91,7 +91,7 @@ func (s *Tagging) Add(tag Tag) error {
 			continue
 		}
 		var made string
-		if err := s.operator.REST("POST", tagPath, map[string]any{"create_spec": map[string]any{"name": tag.Name, "category_id": id}}, &made); err != nil {
+		if err := s.admin.REST("POST", tagPath, map[string]any{"create_spec": map[string]any{"name": tag.Name, "category_id": id}}, &made); err != nil {
 			return err
 		}
 		for _, path := range tag.On {
@@ -106,15 +106,15 @@ func (s *Tagging) Add(tag Tag) error {
 // AllowSeveral makes a category allow several of its tags on an object, which cannot be reverted in vCenter.
 func (s *Tagging) AllowSeveral(category string) error {
 	var ids []string
-	if err := s.operator.REST("GET", categoryPath, nil, &ids); err != nil {
+	if err := s.admin.REST("GET", categoryPath, nil, &ids); err != nil {
 		return err
 	}
 	for _, id := range ids {
 		if s.categoryName(id) == category {
-			return s.operator.REST("PATCH", categoryPath+"/id:"+id, map[string]any{"update_spec": map[string]any{"cardinality": "MULTIPLE"}}, nil)
+			return s.admin.REST("PATCH", categoryPath+"/id:"+id, map[string]any{"update_spec": map[string]any{"cardinality": "MULTIPLE"}}, nil)
 		}
 	}
-	return fmt.Errorf("there is no tag category %q", category)
+	return fmt.Errorf("tag category %q does not exist", category)
 }
 
 // Delete deletes a tag, given as "category/name" or a unique name, and its attachments.
@@ -123,7 +123,7 @@ func (s *Tagging) Delete(tag string) error {
 	if err != nil {
 		return err
 	}
-	return s.operator.REST("DELETE", tagPath+"/id:"+id, nil, nil)
+	return s.admin.REST("DELETE", tagPath+"/id:"+id, nil, nil)
 }
 
 // ID returns the identifier (urn:vmomi:InventoryServiceTag:...) of a tag, given as "category/name" or a unique name.
@@ -133,12 +133,12 @@ func (s *Tagging) ID(tag string) (string, error) {
 		category, name = "", tag
 	}
 	var ids, found []string
-	if err := s.operator.REST("GET", tagPath, nil, &ids); err != nil {
+	if err := s.admin.REST("GET", tagPath, nil, &ids); err != nil {
 		return "", err
 	}
 	for _, id := range ids {
 		var t tagModel
-		if err := s.operator.REST("GET", tagPath+"/id:"+id, nil, &t); err != nil {
+		if err := s.admin.REST("GET", tagPath+"/id:"+id, nil, &t); err != nil {
 			return "", err
 		}
 		if t.Name == name && (category == "" || s.categoryName(t.Category) == category) {
@@ -155,19 +155,19 @@ func (s *Tagging) categoryName(id string) string {
 	var category struct {
 		Name string `json:"name"`
 	}
-	_ = s.operator.REST("GET", categoryPath+"/id:"+id, nil, &category)
+	_ = s.admin.REST("GET", categoryPath+"/id:"+id, nil, &category)
 	return category.Name
 }
 
-// Make creates tags, each with its category, and attaches them.
-func (s *Tagging) Make(tags []Tag) error {
+// CreateAll creates tags, each with its category, and attaches them.
+func (s *Tagging) CreateAll(tags []Tag) error {
 	categories := map[string]string{}
 	for _, tag := range tags {
 		if _, ok := categories[tag.Category]; ok {
 			continue
 		}
 		var id string
-		err := s.operator.REST("POST", categoryPath, map[string]any{"create_spec": map[string]any{
+		err := s.admin.REST("POST", categoryPath, map[string]any{"create_spec": map[string]any{
 			"name": tag.Category, "cardinality": "SINGLE", "associable_types": []string{},
 		}}, &id)
 		if err != nil {
@@ -177,7 +177,7 @@ func (s *Tagging) Make(tags []Tag) error {
 	}
 	for _, tag := range tags {
 		var id string
-		err := s.operator.REST("POST", tagPath, map[string]any{"create_spec": map[string]any{
+		err := s.admin.REST("POST", tagPath, map[string]any{"create_spec": map[string]any{
 			"name": tag.Name, "category_id": categories[tag.Category],
 		}}, &id)
 		if err != nil {
@@ -193,13 +193,13 @@ func (s *Tagging) Make(tags []Tag) error {
 }
 
 func (s *Tagging) associate(action, tagID, path string) error {
-	e, err := s.inventory.At(path)
+	e, err := s.inventory.ByPath(path)
 	if err != nil {
 		return err
 	}
 	ref := e.Reference()
-	s.watched(ref, func() {
-		err = s.operator.REST("POST", associationPath+"/id:"+tagID+"?~action="+action,
+	s.withEvents(ref, func() {
+		err = s.admin.REST("POST", associationPath+"/id:"+tagID+"?~action="+action,
 			map[string]any{"object_id": map[string]any{"type": ref.Type, "id": ref.Value}}, nil)
 	})
 	return err

@@ -18,28 +18,28 @@ import (
 
 // Cloning creates the virtual machines of a vCenter.
 type Cloning struct {
-	inventory  *Inventory
-	drs        *DRS
-	policies   *Policies
-	keys       *Keys
-	visibility *Visibility
-	storage    storageRecord
+	inventory   *Inventory
+	drs         *DRS
+	policies    *Policies
+	keys        *Keys
+	permissions *Permissions
+	storage     storageRecord
 
 	mu   sync.Mutex
 	macs uint32 // addresses allocated to cards so far
 }
 
 // NewCloning returns a Cloning that has not created any machine.
-func NewCloning(i *Inventory, d *DRS, policies *Policies, keys *Keys, v *Visibility) *Cloning {
-	return &Cloning{inventory: i, drs: d, policies: policies, keys: keys, visibility: v}
+func NewCloning(i *Inventory, d *DRS, policies *Policies, keys *Keys, permissions *Permissions) *Cloning {
+	return &Cloning{inventory: i, drs: d, policies: policies, keys: keys, permissions: permissions}
 }
 
 // clonePlan holds the parts of a clone request that vCenter stores or computes and vcsim does not.
 type clonePlan struct {
 	// sizes are the disk sizes in KiB, by device key.
 	sizes map[int32]int64
-	// kept holds the requested storage.
-	kept KeptStorage
+	// storage holds the requested storage settings.
+	storage StorageSettings
 }
 
 // Clone fills in what vCenter chooses itself before vcsim runs, which would place the clone on the template's host regardless of
@@ -128,7 +128,7 @@ func (c *Cloning) completeClone(ctx *simulator.Context, p *clonePlan, req *types
 		}
 	}
 	c.inventory.PublishConfig(ctx, ref)
-	c.visibility.Present(ctx, vm)
+	c.permissions.PublishClone(ctx, vm)
 	return nil
 }
 
@@ -146,7 +146,7 @@ func (c *Cloning) Create(req *types.CreateVM_Task) (TaskWork, types.BaseMethodFa
 		return work, nil // vcsim reports the error
 	}
 	host, ok := c.drs.Choose(c.drs.Hosts(cluster), func(h HostView) bool {
-		_, mounted := child(c.inventory.Call(), h.Datastores, file.Datastore)
+		_, mounted := child(c.inventory.NewContext(), h.Datastores, file.Datastore)
 		return mounted && (req.Host == nil || *req.Host == h.Ref)
 	})
 	if !ok {
@@ -173,7 +173,7 @@ func (c *Cloning) checkName(ctx *simulator.Context, folder types.ManagedObjectRe
 func (c *Cloning) placeClone(template *simulator.VirtualMachine, spec *types.VirtualMachineCloneSpec) types.BaseMethodFault {
 	pool := spec.Location.Pool
 	var datastore types.ManagedObjectReference
-	c.inventory.Locked(template, func() {
+	c.inventory.WithLock(template, func() {
 		if pool == nil && !template.Config.Template {
 			pool = template.ResourcePool
 		}
@@ -188,7 +188,7 @@ func (c *Cloning) placeClone(template *simulator.VirtualMachine, spec *types.Vir
 	}
 	needs := []types.ManagedObjectReference{datastore}
 	if linked(spec) {
-		c.inventory.Locked(template, func() { needs = append(needs, template.Datastore[0]) }) // the parent disk
+		c.inventory.WithLock(template, func() { needs = append(needs, template.Datastore[0]) }) // the parent disk
 	}
 	fits := func(host HostView) bool {
 		wanted := spec.Location.Host == nil || *spec.Location.Host == host.Ref
@@ -200,7 +200,7 @@ func (c *Cloning) placeClone(template *simulator.VirtualMachine, spec *types.Vir
 	host, ok := c.drs.Choose(hosts, fits)
 	if !ok {
 		if spec.Location.Host == nil && slices.ContainsFunc(hosts, func(h HostView) bool { return h.Usable }) {
-			return &types.InvalidDatastore{Datastore: &datastore, Name: c.inventory.Label(c.inventory.Call(), datastore)}
+			return &types.InvalidDatastore{Datastore: &datastore, Name: c.inventory.Label(c.inventory.NewContext(), datastore)}
 		}
 		return &types.NoCompatibleHost{}
 	}
@@ -216,7 +216,7 @@ func linked(spec *types.VirtualMachineCloneSpec) bool {
 func (c *Cloning) instanceUUIDTaken(id string) bool {
 	for _, e := range c.inventory.Registry.All("VirtualMachine") {
 		vm, taken := e.(*simulator.VirtualMachine), false
-		c.inventory.Locked(vm, func() { taken = vm.Config != nil && vm.Config.InstanceUuid == id })
+		c.inventory.WithLock(vm, func() { taken = vm.Config != nil && vm.Config.InstanceUuid == id })
 		if taken {
 			return true
 		}

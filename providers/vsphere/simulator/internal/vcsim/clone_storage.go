@@ -13,61 +13,63 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// KeptStorage holds the storage settings of a clone that vCenter stores and vcsim does not.
-type KeptStorage struct {
+// StorageSettings holds the storage settings of a clone that vCenter stores and vcsim does not.
+type StorageSettings struct {
 	// Home is the name of the storage policy of its files; "" for the default.
 	Home  string
-	disks map[string]AskedDisk // by controller and unit
+	disks map[string]DiskSettings // by controller and unit
 }
 
-// AskedDisk holds the requested mode of a disk, Thin, Thick or EagerlyZeroed, and its storage policy.
-type AskedDisk struct{ Mode, Policy string }
+// DiskSettings holds the requested mode of a disk, Thin, Thick or EagerlyZeroed, and its storage policy.
+type DiskSettings struct{ Mode, Policy string }
 
 // Disk returns the requested settings of a disk.
-func (k KeptStorage) Disk(disk *types.VirtualDisk) AskedDisk {
-	return k.disks[placeOf(&disk.VirtualDevice)]
+func (k StorageSettings) Disk(disk *types.VirtualDisk) DiskSettings {
+	return k.disks[unitOf(&disk.VirtualDevice)]
 }
 
-// Kept returns the requested storage of a machine.
-func (c *Cloning) Kept(vm types.ManagedObjectReference) KeptStorage { return c.storage.get(vm) }
+// StorageSettings returns the requested storage of a machine.
+func (c *Cloning) StorageSettings(vm types.ManagedObjectReference) StorageSettings {
+	return c.storage.get(vm)
+}
 
 // Forget removes the state of a deleted machine.
 func (c *Cloning) Forget(vm types.ManagedObjectReference) { c.storage.forget(vm) }
 
 // storageRecord stores the requested storage of machines.
 type storageRecord struct {
-	mu   sync.Mutex
-	kept map[types.ManagedObjectReference]KeptStorage
+	mu       sync.Mutex
+	settings map[types.ManagedObjectReference]StorageSettings
 }
 
-func (s *storageRecord) set(vm types.ManagedObjectReference, kept KeptStorage) {
+func (s *storageRecord) set(vm types.ManagedObjectReference, settings StorageSettings) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.kept == nil {
-		s.kept = map[types.ManagedObjectReference]KeptStorage{}
+	if s.settings == nil {
+		s.settings = map[types.ManagedObjectReference]StorageSettings{}
 	}
-	s.kept[vm] = kept
+	s.settings[vm] = settings
 }
 
-func (s *storageRecord) get(vm types.ManagedObjectReference) KeptStorage {
+func (s *storageRecord) get(vm types.ManagedObjectReference) StorageSettings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.kept[vm]
+	return s.settings[vm]
 }
 
 func (s *storageRecord) forget(vm types.ManagedObjectReference) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.kept, vm)
+	delete(s.settings, vm)
 }
 
 // checkStorage rejects, when the task runs, missing policies, disks without a free unit, unavailable resources, and missing keys.
 func (c *Cloning) checkStorage(template *simulator.VirtualMachine, p *clonePlan, req *types.CloneVM_Task) types.BaseMethodFault {
-	kept, fault := c.keptBy(template, req)
+	settings, fault := c.requestedStorage(template, req)
 	if fault != nil {
 		return fault
 	}
-	p.kept = kept
+	p.storage = settings
 	if fault := checkAdded(template, req.Spec.Config); fault != nil {
 		return fault
 	}
@@ -87,7 +89,7 @@ func (c *Cloning) checkStorage(template *simulator.VirtualMachine, p *clonePlan,
 // checkCrypto requires a key that a provider has generated. An encryption policy requires a default provider.
 func (c *Cloning) checkCrypto(config *types.VirtualMachineConfigSpec) types.BaseMethodFault {
 	invalid := &types.InvalidArgument{InvalidProperty: "spec.config.crypto"}
-	if c.keys.None() && slices.ContainsFunc(config.VmProfile, c.encrypts) {
+	if c.keys.NoProvider() && slices.ContainsFunc(config.VmProfile, c.encrypts) {
 		return invalid
 	}
 	if encrypt, ok := config.Crypto.(*types.CryptoSpecEncrypt); ok && !c.keys.Has(encrypt.CryptoKeyId) {
@@ -98,7 +100,7 @@ func (c *Cloning) checkCrypto(config *types.VirtualMachineConfigSpec) types.Base
 
 // completeStorage applies what vcsim omits. The clone is locked.
 func (c *Cloning) completeStorage(vm *simulator.VirtualMachine, p *clonePlan, config *types.VirtualMachineConfigSpec) {
-	c.storage.set(vm.Self, p.kept)
+	c.storage.set(vm.Self, p.storage)
 	if config.CpuAllocation != nil {
 		vm.Config.CpuAllocation = config.CpuAllocation
 	}
@@ -117,17 +119,17 @@ func (c *Cloning) completeStorage(vm *simulator.VirtualMachine, p *clonePlan, co
 	}
 }
 
-// placeOf returns the controller and unit of a disk.
-func placeOf(device *types.VirtualDevice) string {
+// unitOf returns the controller and unit of a disk.
+func unitOf(device *types.VirtualDevice) string {
 	if device.UnitNumber == nil {
 		return fmt.Sprint(device.ControllerKey)
 	}
 	return fmt.Sprintf("%d:%d", device.ControllerKey, *device.UnitNumber)
 }
 
-// keptBy collects the policies of the home and the disks.
-func (c *Cloning) keptBy(template *simulator.VirtualMachine, req *types.CloneVM_Task) (KeptStorage, types.BaseMethodFault) {
-	kept := KeptStorage{disks: map[string]AskedDisk{}}
+// requestedStorage collects the policies of the home and the disks.
+func (c *Cloning) requestedStorage(template *simulator.VirtualMachine, req *types.CloneVM_Task) (StorageSettings, types.BaseMethodFault) {
+	settings := StorageSettings{disks: map[string]DiskSettings{}}
 	home := req.Spec.Location.Profile
 	if len(req.Spec.Config.VmProfile) > 0 {
 		home = req.Spec.Config.VmProfile
@@ -139,29 +141,29 @@ func (c *Cloning) keptBy(template *simulator.VirtualMachine, req *types.CloneVM_
 			if !ok {
 				continue
 			}
-			if found, ok := c.policies.Named(defined.ProfileId); ok {
+			if found, ok := c.policies.Find(defined.ProfileId); ok {
 				return found.Name
 			}
 			fault = &types.InvalidArgument{InvalidProperty: "spec.profile"}
 		}
 		return ""
 	}
-	kept.Home = policyOf(home)
+	settings.Home = policyOf(home)
 	devices := object.VirtualDeviceList(template.Config.Hardware.Device)
 	for _, locator := range req.Spec.Location.Disk {
 		disk, ok := devices.FindByKey(locator.DiskId).(*types.VirtualDisk)
 		if !ok || req.Spec.Location.Datastore != nil && locator.Datastore != *req.Spec.Location.Datastore {
-			return kept, &types.InvalidArgument{InvalidProperty: "spec.location.disk"}
+			return settings, &types.InvalidArgument{InvalidProperty: "spec.location.disk"}
 		}
-		kept.disks[placeOf(&disk.VirtualDevice)] = AskedDisk{Policy: policyOf(locator.Profile)}
+		settings.disks[unitOf(&disk.VirtualDevice)] = DiskSettings{Policy: policyOf(locator.Profile)}
 	}
 	for _, change := range req.Spec.Config.DeviceChange {
 		spec := change.GetVirtualDeviceConfigSpec()
 		if disk, ok := spec.Device.(*types.VirtualDisk); ok && spec.Operation == types.VirtualDeviceConfigSpecOperationAdd {
-			kept.disks[placeOf(&disk.VirtualDevice)] = AskedDisk{Policy: policyOf(spec.Profile), Mode: modeOf(disk)}
+			settings.disks[unitOf(&disk.VirtualDevice)] = DiskSettings{Policy: policyOf(spec.Profile), Mode: modeOf(disk)}
 		}
 	}
-	return kept, fault
+	return settings, fault
 }
 
 func modeOf(disk *types.VirtualDisk) string {
@@ -182,7 +184,7 @@ func checkAdded(template *simulator.VirtualMachine, config *types.VirtualMachine
 	devices := object.VirtualDeviceList(template.Config.Hardware.Device)
 	taken := map[string]bool{}
 	for _, device := range devices {
-		taken[placeOf(device.GetVirtualDevice())] = true
+		taken[unitOf(device.GetVirtualDevice())] = true
 	}
 	for i, change := range config.DeviceChange {
 		spec := change.GetVirtualDeviceConfigSpec()
@@ -191,13 +193,13 @@ func checkAdded(template *simulator.VirtualMachine, config *types.VirtualMachine
 			continue
 		}
 		invalid := &types.InvalidDeviceSpec{DeviceIndex: int32(i)}
-		if disk.CapacityInKB <= 0 || disk.UnitNumber == nil || taken[placeOf(&disk.VirtualDevice)] {
+		if disk.CapacityInKB <= 0 || disk.UnitNumber == nil || taken[unitOf(&disk.VirtualDevice)] {
 			return invalid
 		}
 		if !hasUnit(devices.FindByKey(disk.ControllerKey), *disk.UnitNumber) {
 			return invalid
 		}
-		taken[placeOf(&disk.VirtualDevice)] = true
+		taken[unitOf(&disk.VirtualDevice)] = true
 	}
 	return nil
 }
@@ -239,6 +241,6 @@ func (c *Cloning) encrypts(profile types.BaseVirtualMachineProfileSpec) bool {
 	if !ok {
 		return false
 	}
-	policy, _ := c.policies.Named(defined.ProfileId)
+	policy, _ := c.policies.Find(defined.ProfileId)
 	return policy.Encrypts
 }

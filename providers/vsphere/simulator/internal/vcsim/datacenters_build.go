@@ -16,15 +16,15 @@ import (
 
 // DatacenterBuilder creates datacenters with vCenter's own API and these parts.
 type DatacenterBuilder struct {
-	Operator   *Operator
+	Admin      *AdminClient
 	Inventory  *Inventory
 	Hosts      *Hosts
 	Datastores *Datastores
 	DRS        *DRS
 }
 
-// datacenterSite is a datacenter that is being created.
-type datacenterSite struct {
+// datacenterCreation is a datacenter that is being created.
+type datacenterCreation struct {
 	DatacenterBuilder
 	spec     Datacenter
 	object   *simulator.Datacenter
@@ -33,14 +33,14 @@ type datacenterSite struct {
 
 // Add creates a datacenter. An error names the part that cannot be created.
 func (b DatacenterBuilder) Add(spec Datacenter) error {
-	made, err := methods.CreateDatacenter(context.Background(), b.Operator.Client, &types.CreateDatacenter{
-		This: b.Operator.Client.ServiceContent.RootFolder, Name: spec.Name,
+	made, err := methods.CreateDatacenter(context.Background(), b.Admin.Client, &types.CreateDatacenter{
+		This: b.Admin.Client.ServiceContent.RootFolder, Name: spec.Name,
 	})
 	if err != nil {
-		return fmt.Errorf("creating it: %w", err)
+		return fmt.Errorf("creating datacenter: %w", err)
 	}
 	dc, _ := Get[*simulator.Datacenter](b.Inventory, &made.Returnval)
-	s := &datacenterSite{DatacenterBuilder: b, spec: spec, object: dc}
+	s := &datacenterCreation{DatacenterBuilder: b, spec: spec, object: dc}
 	steps := []func() error{s.folders, s.computeClusters, s.networks, s.datastores, s.templates, s.groups}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -50,7 +50,7 @@ func (b DatacenterBuilder) Add(spec Datacenter) error {
 	return nil
 }
 
-func (s *datacenterSite) folders() error {
+func (s *datacenterCreation) folders() error {
 	for _, path := range s.spec.Folders {
 		err := s.Inventory.MakePath(s.object.VmFolder, path, s.addFolder)
 		if err != nil {
@@ -60,28 +60,28 @@ func (s *datacenterSite) folders() error {
 	return nil
 }
 
-func (s *datacenterSite) addFolder(parent types.ManagedObjectReference, name string) (types.ManagedObjectReference, error) {
-	made, err := methods.CreateFolder(context.Background(), s.Operator.Client, &types.CreateFolder{This: parent, Name: name})
+func (s *datacenterCreation) addFolder(parent types.ManagedObjectReference, name string) (types.ManagedObjectReference, error) {
+	made, err := methods.CreateFolder(context.Background(), s.Admin.Client, &types.CreateFolder{This: parent, Name: name})
 	if err != nil {
 		return parent, err
 	}
 	return made.Returnval, nil
 }
 
-func (s *datacenterSite) computeClusters() error {
+func (s *datacenterCreation) computeClusters() error {
 	for _, spec := range s.spec.Clusters {
-		cluster, err := s.Hosts.AddCluster(s.Operator, s.object.HostFolder, spec.Name)
+		cluster, err := s.Hosts.AddCluster(s.Admin, s.object.HostFolder, spec.Name)
 		if err != nil {
 			return fmt.Errorf("creating cluster %q: %w", spec.Name, err)
 		}
 		s.clusters = append(s.clusters, cluster)
 		for _, host := range spec.Hosts {
-			if err := addHost(s.Operator, cluster, host); err != nil {
+			if err := addHost(s.Admin, cluster, host); err != nil {
 				return fmt.Errorf("adding host %q to cluster %q: %w", host, spec.Name, err)
 			}
 		}
 		for _, pool := range spec.Pools {
-			if err := s.Hosts.AddPool(s.Operator, *cluster.ResourcePool, pool); err != nil {
+			if err := s.Hosts.AddPool(s.Admin, *cluster.ResourcePool, pool); err != nil {
 				return fmt.Errorf("creating pool %q in cluster %q: %w", pool, spec.Name, err)
 			}
 		}
@@ -90,7 +90,7 @@ func (s *datacenterSite) computeClusters() error {
 }
 
 // selected returns the clusters with these names, or all.
-func (s *datacenterSite) selected(names []string) ([]*simulator.ClusterComputeResource, error) {
+func (s *datacenterCreation) selected(names []string) ([]*simulator.ClusterComputeResource, error) {
 	var out []*simulator.ClusterComputeResource
 	for _, cluster := range s.clusters {
 		if len(names) == 0 || slices.Contains(names, cluster.Name) {
@@ -98,14 +98,14 @@ func (s *datacenterSite) selected(names []string) ([]*simulator.ClusterComputeRe
 		}
 	}
 	if len(names) > 0 && len(out) != len(names) {
-		return nil, fmt.Errorf("clusters %s: not all of them exist", strings.Join(names, ", "))
+		return nil, fmt.Errorf("not all of the clusters %s exist", strings.Join(names, ", "))
 	}
 	return out, nil
 }
 
-func (s *datacenterSite) networks() error {
-	builder := buildNetworks(s.Inventory, s.Operator, s.object)
-	builder.Drop(s.clusters)
+func (s *datacenterCreation) networks() error {
+	builder := newNetworkBuilder(s.Inventory, s.Admin, s.object)
+	builder.RemoveDefault(s.clusters)
 	for _, spec := range s.spec.Networks {
 		clusters, err := s.selected(spec.Clusters)
 		if err != nil {
@@ -122,21 +122,21 @@ func (s *datacenterSite) networks() error {
 	return nil
 }
 
-func (s *datacenterSite) datastores() error {
+func (s *datacenterCreation) datastores() error {
 	for _, spec := range s.spec.Datastores {
 		clusters, err := s.selected(spec.Clusters)
 		if err != nil {
 			return fmt.Errorf("datastore %q: %w", spec.Name, err)
 		}
-		if err := s.Datastores.Mount(s.Operator, spec.Name, s.Inventory.HostsOf(clusters)); err != nil {
+		if err := s.Datastores.Mount(s.Admin, spec.Name, s.Inventory.HostsOf(clusters)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *datacenterSite) templates() error {
-	builder := buildTemplates(s.Inventory, s.Operator, s.spec.Name, s.clusters)
+func (s *datacenterCreation) templates() error {
+	builder := newTemplateBuilder(s.Inventory, s.Admin, s.spec.Name, s.clusters)
 	for _, spec := range s.spec.Templates {
 		if err := builder.Add(spec); err != nil {
 			return fmt.Errorf("template %q: %w", spec.Name, err)
@@ -146,10 +146,10 @@ func (s *datacenterSite) templates() error {
 }
 
 // groups creates DRS groups and rules, and enables DRS.
-func (s *datacenterSite) groups() error {
+func (s *datacenterCreation) groups() error {
 	for i, spec := range s.spec.Clusters {
 		setup := DRSSetup{HostGroups: spec.HostGroups, VMGroups: spec.VMGroups, Rules: spec.Rules}
-		if err := s.DRS.SetUp(s.Operator, s.clusters[i], setup); err != nil {
+		if err := s.DRS.SetUp(s.Admin, s.clusters[i], setup); err != nil {
 			return err
 		}
 	}

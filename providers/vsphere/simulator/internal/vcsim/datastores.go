@@ -17,26 +17,26 @@ import (
 // Datastores holds the removed datastores, by inventory path.
 type Datastores struct {
 	inventory *Inventory
-	turns     *Turns
+	structure *StructureLock
 
-	mu   sync.Mutex
-	away map[string]removedDatastore
+	mu      sync.Mutex
+	removed map[string]removedDatastore
 }
 
-func (d *Datastores) put(path string, taken removedDatastore) {
+func (d *Datastores) store(path string, taken removedDatastore) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.away == nil {
-		d.away = map[string]removedDatastore{}
+	if d.removed == nil {
+		d.removed = map[string]removedDatastore{}
 	}
-	d.away[path] = taken
+	d.removed[path] = taken
 }
 
 func (d *Datastores) take(path string) (removedDatastore, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	taken, ok := d.away[path]
-	delete(d.away, path)
+	taken, ok := d.removed[path]
+	delete(d.removed, path)
 	return taken, ok
 }
 
@@ -45,9 +45,9 @@ type removedDatastore struct {
 	users     []mo.Entity // datacenter, hosts and clusters
 }
 
-// NewDatastores returns Datastores without removed ones. Removing a datastore takes a turn.
-func NewDatastores(i *Inventory, turns *Turns) *Datastores {
-	return &Datastores{inventory: i, turns: turns}
+// NewDatastores returns Datastores without removed ones. Removing a datastore locks the structure.
+func NewDatastores(i *Inventory, structure *StructureLock) *Datastores {
+	return &Datastores{inventory: i, structure: structure}
 }
 
 // Remove removes a datastore from the inventory, as when its last host has unmounted it. VMs on it keep running and can be
@@ -58,14 +58,14 @@ func (d *Datastores) Remove(datacenter, name string) error {
 	if err != nil {
 		return err
 	}
-	defer d.turns.Own()()
+	defer d.structure.LockStructure()()
 	taken := removedDatastore{datastore: ds, users: []mo.Entity{d.inventory.DatacenterOf(ds)}}
 	for _, e := range append(d.inventory.Registry.All("HostSystem"), d.inventory.Registry.All("ClusterComputeResource")...) {
-		if slices.Contains(datastoresOf(d.inventory.Call(), e), ds.Self) {
+		if slices.Contains(datastoresOf(d.inventory.NewContext(), e), ds.Self) {
 			taken.users = append(taken.users, e)
 		}
 	}
-	ctx := d.inventory.Call()
+	ctx := d.inventory.NewContext()
 	for _, user := range taken.users {
 		d.setDatastores(ctx, user, func(refs []types.ManagedObjectReference) []types.ManagedObjectReference {
 			return slices.DeleteFunc(refs, func(ref types.ManagedObjectReference) bool { return ref == ds.Self })
@@ -75,7 +75,7 @@ func (d *Datastores) Remove(datacenter, name string) error {
 	d.inventory.Registry.RemoveReference(ctx, folder, &folder.ChildEntity, ds.Self)
 	d.inventory.Registry.Remove(ctx, ds.Self)
 	d.inventory.Registry.Put(ds) // not visible to clients: vcsim still needs it for the VMs on it
-	d.put(at, taken)
+	d.store(at, taken)
 	return nil
 }
 
@@ -86,8 +86,8 @@ func (d *Datastores) Restore(datacenter, name string) error {
 	if !ok {
 		return fmt.Errorf("datastore %s has not been removed", at)
 	}
-	defer d.turns.Own()()
-	ctx, ds := d.inventory.Call(), taken.datastore
+	defer d.structure.LockStructure()()
+	ctx, ds := d.inventory.NewContext(), taken.datastore
 	folder, _ := Get[*simulator.Folder](d.inventory, ds.Parent)
 	d.inventory.Registry.AddReference(ctx, folder, &folder.ChildEntity, ds.Self)
 	for _, user := range taken.users {
@@ -105,7 +105,7 @@ func (d *Datastores) SetFreeSpace(datacenter, name string, gib int64) error {
 	if err != nil {
 		return err
 	}
-	d.inventory.Locked(datastore, func() { datastore.Summary.FreeSpace = gib << 30 })
+	d.inventory.WithLock(datastore, func() { datastore.Summary.FreeSpace = gib << 30 })
 	return nil
 }
 

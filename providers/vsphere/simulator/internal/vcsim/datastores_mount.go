@@ -14,13 +14,13 @@ import (
 )
 
 // Mount creates a datastore that the hosts mount.
-func (d *Datastores) Mount(o *Operator, name string, hosts []*simulator.HostSystem) error {
+func (d *Datastores) Mount(admin *AdminClient, name string, hosts []*simulator.HostSystem) error {
 	dir, err := os.MkdirTemp(d.home(), "datastore-")
 	if err != nil {
-		return fmt.Errorf("making a folder for datastore %q: %w", name, err)
+		return fmt.Errorf("creating a folder for datastore %q: %w", name, err)
 	}
 	for _, host := range hosts {
-		_, err := methods.CreateLocalDatastore(context.Background(), o.Client, &types.CreateLocalDatastore{
+		_, err := methods.CreateLocalDatastore(context.Background(), admin.Client, &types.CreateLocalDatastore{
 			This: *host.ConfigManager.DatastoreSystem, Name: name, Path: dir,
 		})
 		if err != nil {

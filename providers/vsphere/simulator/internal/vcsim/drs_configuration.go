@@ -11,8 +11,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// DropGone removes VMs from groups that were deleted while the groups were written. The cluster is locked.
-func (d *DRS) DropGone(ref types.ManagedObjectReference) {
+// RemoveDeletedVMs removes VMs from groups that were deleted while the groups were written. The cluster is locked.
+func (d *DRS) RemoveDeletedVMs(ref types.ManagedObjectReference) {
 	cluster, ok := Get[*simulator.ClusterComputeResource](d.inventory, &ref)
 	if !ok {
 		return
@@ -67,7 +67,7 @@ var errUnchanged = errors.New("unchanged")
 
 // Edit changes groups or rules outside of a task.
 func (d *DRS) Edit(cluster *simulator.ClusterComputeResource, edit func(*types.ClusterConfigInfoEx) error) error {
-	ctx := d.inventory.Call()
+	ctx := d.inventory.NewContext()
 	var err error
 	d.inventory.Registry.WithLock(ctx, cluster, func() {
 		if err = edit(cluster.ConfigurationEx.(*types.ClusterConfigInfoEx)); err == nil {
@@ -90,8 +90,8 @@ func groupsOfVMs(config *types.ClusterConfigInfoEx) map[types.ManagedObjectRefer
 	return groups
 }
 
-// Leave removes a deleted VM from all groups, as vCenter does.
-func (d *DRS) Leave(ref types.ManagedObjectReference) {
+// RemoveVM removes a deleted VM from all groups, as vCenter does.
+func (d *DRS) RemoveVM(ref types.ManagedObjectReference) {
 	for _, cluster := range d.inventory.Clusters() {
 		_ = d.Edit(cluster, func(config *types.ClusterConfigInfoEx) error {
 			if _, in := groupsOfVMs(config)[ref]; !in {
@@ -123,7 +123,7 @@ func (d *DRS) configuration(cluster string) (types.ClusterConfigInfoEx, error) {
 
 func (d *DRS) configurationOf(c *simulator.ClusterComputeResource) types.ClusterConfigInfoEx {
 	var config types.ClusterConfigInfoEx
-	d.inventory.Locked(c, func() {
+	d.inventory.WithLock(c, func() {
 		config = *c.ConfigurationEx.(*types.ClusterConfigInfoEx)
 		config.Group, config.Rule = slices.Clone(config.Group), slices.Clone(config.Rule)
 	})

@@ -34,7 +34,7 @@ func (d *DRS) HostGroups(cluster string) (map[string][]string, error) {
 		if group, ok := info.(*types.ClusterHostGroup); ok {
 			out[group.Name] = []string{}
 			for _, host := range group.Host {
-				out[group.Name] = append(out[group.Name], d.inventory.NameAt(&host))
+				out[group.Name] = append(out[group.Name], d.inventory.NameOf(&host))
 			}
 			slices.Sort(out[group.Name])
 		}
@@ -160,7 +160,7 @@ func (d *DRS) GroupMembers(cluster string) (map[string][]string, error) {
 		return nil, err
 	}
 	out := map[string][]string{}
-	d.inventory.Locked(c, func() {
+	d.inventory.WithLock(c, func() {
 		for _, info := range c.ConfigurationEx.(*types.ClusterConfigInfoEx).Group {
 			if group, ok := info.(*types.ClusterVmGroup); ok {
 				out[group.Name] = nil

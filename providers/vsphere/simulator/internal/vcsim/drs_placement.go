@@ -44,7 +44,7 @@ func (d *DRS) Hosts(cluster *simulator.ClusterComputeResource) []HostView {
 		if !ok {
 			continue
 		}
-		d.inventory.Locked(host, func() {
+		d.inventory.WithLock(host, func() {
 			views = append(views, HostView{
 				Ref:  ref,
 				Name: host.Name,

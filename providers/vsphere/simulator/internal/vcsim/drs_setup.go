@@ -21,7 +21,7 @@ type DRSSetup struct {
 }
 
 // SetUp enables DRS of a compute cluster, fully automated, and creates groups and rules.
-func (d *DRS) SetUp(o *Operator, cluster *simulator.ClusterComputeResource, wanted DRSSetup) error {
+func (d *DRS) SetUp(admin *AdminClient, cluster *simulator.ClusterComputeResource, wanted DRSSetup) error {
 	if err := d.Edit(cluster, func(config *types.ClusterConfigInfoEx) error {
 		config.DrsConfig = types.ClusterDrsConfigInfo{Enabled: types.NewBool(true), DefaultVmBehavior: types.DrsBehaviorFullyAutomated}
 		return nil
@@ -35,13 +35,13 @@ func (d *DRS) SetUp(o *Operator, cluster *simulator.ClusterComputeResource, want
 	if len(config.GroupSpec) == 0 && len(config.RulesSpec) == 0 {
 		return nil
 	}
-	started, err := methods.ReconfigureComputeResource_Task(context.Background(), o.Client,
+	started, err := methods.ReconfigureComputeResource_Task(context.Background(), admin.Client,
 		&types.ReconfigureComputeResource_Task{This: cluster.Self, Spec: config, Modify: true})
 	if err == nil {
-		_, err = o.Await(started.Returnval)
+		_, err = admin.Await(started.Returnval)
 	}
 	if err != nil {
-		return fmt.Errorf("making groups and rules of cluster %q: %w", cluster.Name, err)
+		return fmt.Errorf("creating groups and rules of cluster %q: %w", cluster.Name, err)
 	}
 	return nil
 }
@@ -81,9 +81,9 @@ func (d *DRS) spec(cluster *simulator.ClusterComputeResource, wanted DRSSetup) (
 func (d *DRS) members(of []types.ManagedObjectReference, names []string) ([]types.ManagedObjectReference, error) {
 	var refs []types.ManagedObjectReference
 	for _, name := range names {
-		e, ok := child(d.inventory.Call(), of, name)
+		e, ok := child(d.inventory.NewContext(), of, name)
 		if !ok {
-			return nil, fmt.Errorf("there is no %q", name)
+			return nil, fmt.Errorf("%q does not exist", name)
 		}
 		refs = append(refs, e.Reference())
 	}

@@ -20,18 +20,18 @@ type GuestNetwork struct {
 	inventory *Inventory
 	leases    leases
 
-	mu     sync.Mutex
-	delay  time.Duration
-	boots  map[types.ManagedObjectReference]*time.Timer
-	others map[types.ManagedObjectReference][]nic // interfaces of guests without a card
-	closed bool
-	done   sync.WaitGroup
+	mu              sync.Mutex
+	delay           time.Duration
+	boots           map[types.ManagedObjectReference]*time.Timer
+	extraInterfaces map[types.ManagedObjectReference][]nic // interfaces of guests without a card
+	closed          bool
+	done            sync.WaitGroup
 }
 
 // NewGuestNetwork returns a GuestNetwork with this boot time; with a negative time guests never finish booting.
 func NewGuestNetwork(i *Inventory, delay time.Duration) *GuestNetwork {
 	return &GuestNetwork{
-		inventory: i, delay: delay, boots: map[types.ManagedObjectReference]*time.Timer{}, others: map[types.ManagedObjectReference][]nic{},
+		inventory: i, delay: delay, boots: map[types.ManagedObjectReference]*time.Timer{}, extraInterfaces: map[types.ManagedObjectReference][]nic{},
 	}
 }
 
@@ -79,7 +79,7 @@ func (g *GuestNetwork) Forget(ref types.ManagedObjectReference) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.stop(ref)
-	delete(g.others, ref)
+	delete(g.extraInterfaces, ref)
 }
 
 func (g *GuestNetwork) stop(ref types.ManagedObjectReference) {
@@ -96,7 +96,7 @@ func (g *GuestNetwork) PowerChanged(vm *mo.VirtualMachine) {
 		return
 	}
 	g.cancel(vm.Self)
-	g.inventory.Registry.Update(g.inventory.Call(), vm, guestState(&guestReport{cards: nics(vm)}))
+	g.inventory.Registry.Update(g.inventory.NewContext(), vm, guestState(&guestReport{cards: nics(vm)}))
 }
 
 // boot makes the guest report its state, if it is still on.
@@ -105,7 +105,7 @@ func (g *GuestNetwork) boot(ref types.ManagedObjectReference) {
 	if !ok {
 		return
 	}
-	ctx := g.inventory.Call()
+	ctx := g.inventory.NewContext()
 	g.inventory.Registry.WithLock(ctx, vm, func() {
 		if vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn {
 			return
@@ -155,14 +155,14 @@ func extraConfig(vm *mo.VirtualMachine) map[string]string {
 	return out
 }
 
-// Reachable rejects the shutdown of a guest whose tools do not run; vcsim would power it off.
-func (g *GuestNetwork) Reachable(ref types.ManagedObjectReference) types.BaseMethodFault {
+// CheckTools rejects the shutdown of a guest whose tools do not run; vcsim would power it off.
+func (g *GuestNetwork) CheckTools(ref types.ManagedObjectReference) types.BaseMethodFault {
 	vm, ok := Get[*simulator.VirtualMachine](g.inventory, &ref)
 	if !ok {
 		return nil
 	}
 	var fault types.BaseMethodFault
-	g.inventory.Locked(vm, func() {
+	g.inventory.WithLock(vm, func() {
 		on := vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn
 		if on && vm.Guest.ToolsRunningStatus != string(types.VirtualMachineToolsRunningStatusGuestToolsRunning) {
 			fault = &types.ToolsUnavailable{}

@@ -33,12 +33,12 @@ func (g *GuestNetwork) SetInterface(vm types.ManagedObjectReference, name string
 func (g *GuestNetwork) setInterface(vm types.ManagedObjectReference, set nic) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	kept := slices.DeleteFunc(slices.Clone(g.others[vm]), func(card nic) bool { return card.MAC == set.MAC })
-	g.others[vm] = append(kept, set)
+	kept := slices.DeleteFunc(slices.Clone(g.extraInterfaces[vm]), func(card nic) bool { return card.MAC == set.MAC })
+	g.extraInterfaces[vm] = append(kept, set)
 }
 
 func (g *GuestNetwork) interfaces(vm types.ManagedObjectReference) []nic {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.Clone(g.others[vm])
+	return slices.Clone(g.extraInterfaces[vm])
 }

@@ -59,9 +59,9 @@ func (h *Hosts) Each(cluster string, names []string, do func(*simulator.Context,
 		if !ok {
 			continue
 		}
-		name := entityName(h.inventory.Call(), host)
+		name := entityName(h.inventory.NewContext(), host)
 		if len(names) == 0 || slices.Contains(names, name) {
-			do(h.inventory.Call(), host)
+			do(h.inventory.NewContext(), host)
 			left = slices.DeleteFunc(left, func(n string) bool { return n == name })
 		}
 	}
@@ -94,8 +94,8 @@ func (h *Hosts) connection(ctx *simulator.Context, host *simulator.HostSystem, s
 	}
 }
 
-// Connected rejects operations that vCenter cannot execute while the VM's host is disconnected. The VM is locked.
-func (h *Hosts) Connected(ref types.ManagedObjectReference) types.BaseMethodFault {
+// CheckConnected rejects operations that vCenter cannot execute while the VM's host is disconnected. The VM is locked.
+func (h *Hosts) CheckConnected(ref types.ManagedObjectReference) types.BaseMethodFault {
 	vm, ok := Get[*simulator.VirtualMachine](h.inventory, &ref)
 	if !ok || vm.Runtime.ConnectionState == types.VirtualMachineConnectionStateConnected {
 		return nil
@@ -106,24 +106,24 @@ func (h *Hosts) Connected(ref types.ManagedObjectReference) types.BaseMethodFaul
 	return &types.InvalidState{}
 }
 
-// Stoppable rejects powering off a VM without a host. VMs with inaccessible files can be powered off. The VM is locked.
-func (h *Hosts) Stoppable(ref types.ManagedObjectReference) types.BaseMethodFault {
+// CheckPowerOff rejects powering off a VM without a host. VMs with inaccessible files can be powered off. The VM is locked.
+func (h *Hosts) CheckPowerOff(ref types.ManagedObjectReference) types.BaseMethodFault {
 	vm, ok := Get[*simulator.VirtualMachine](h.inventory, &ref)
 	if ok && (vm.Runtime.ConnectionState == types.VirtualMachineConnectionStateInaccessible ||
 		vm.Runtime.ConnectionState == types.VirtualMachineConnectionStateInvalid) {
 		return nil
 	}
-	return h.Connected(ref)
+	return h.CheckConnected(ref)
 }
 
-// Removable rejects unregistering a VM of a disconnected host.
-func (h *Hosts) Removable(ref types.ManagedObjectReference) types.BaseMethodFault {
+// CheckUnregister rejects unregistering a VM of a disconnected host.
+func (h *Hosts) CheckUnregister(ref types.ManagedObjectReference) types.BaseMethodFault {
 	vm, ok := Get[*simulator.VirtualMachine](h.inventory, &ref)
 	if !ok {
 		return nil
 	}
 	var fault types.BaseMethodFault
-	h.inventory.Locked(vm, func() {
+	h.inventory.WithLock(vm, func() {
 		if vm.Runtime.ConnectionState == types.VirtualMachineConnectionStateDisconnected {
 			fault = &types.HostNotConnected{}
 		}

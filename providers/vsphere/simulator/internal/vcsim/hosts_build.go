@@ -12,15 +12,15 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// LightenHosts removes unused parts of vcsim's host model that take half of the time of creating a host: vcsim copies the model
+// TrimHostModel removes unused parts of vcsim's host model that take half of the time of creating a host: vcsim copies the model
 // through XML.
-func LightenHosts() {
+func TrimHostModel() {
 	esx.HostSystem.Config.Certificate, esx.HostSystem.Config.Firewall = nil, nil
 }
 
 // AddCluster creates a compute cluster without hosts in a folder.
-func (h *Hosts) AddCluster(o *Operator, folder types.ManagedObjectReference, name string) (*simulator.ClusterComputeResource, error) {
-	made, err := methods.CreateClusterEx(context.Background(), o.Client, &types.CreateClusterEx{This: folder, Name: name})
+func (h *Hosts) AddCluster(admin *AdminClient, folder types.ManagedObjectReference, name string) (*simulator.ClusterComputeResource, error) {
+	made, err := methods.CreateClusterEx(context.Background(), admin.Client, &types.CreateClusterEx{This: folder, Name: name})
 	if err != nil {
 		return nil, err
 	}
@@ -30,14 +30,14 @@ func (h *Hosts) AddCluster(o *Operator, folder types.ManagedObjectReference, nam
 }
 
 // addHost creates a host of a cluster.
-func addHost(o *Operator, cluster *simulator.ClusterComputeResource, name string) error {
-	started, err := methods.AddHost_Task(context.Background(), o.Client, &types.AddHost_Task{
+func addHost(admin *AdminClient, cluster *simulator.ClusterComputeResource, name string) error {
+	started, err := methods.AddHost_Task(context.Background(), admin.Client, &types.AddHost_Task{
 		This: cluster.Self, Spec: types.HostConnectSpec{HostName: name}, AsConnected: true,
 	})
 	if err != nil {
 		return err
 	}
-	_, err = o.Await(started.Returnval)
+	_, err = admin.Await(started.Returnval)
 	return err
 }
 
@@ -50,9 +50,9 @@ func (h *Hosts) ownSummary(ref types.ManagedObjectReference) {
 }
 
 // AddPool creates the missing resource pools on a path below another, such as "a/b".
-func (h *Hosts) AddPool(o *Operator, parent types.ManagedObjectReference, path string) error {
+func (h *Hosts) AddPool(admin *AdminClient, parent types.ManagedObjectReference, path string) error {
 	return h.inventory.MakePath(parent, path, func(parent types.ManagedObjectReference, name string) (types.ManagedObjectReference, error) {
-		made, err := methods.CreateResourcePool(context.Background(), o.Client, &types.CreateResourcePool{
+		made, err := methods.CreateResourcePool(context.Background(), admin.Client, &types.CreateResourcePool{
 			This: parent, Name: name, Spec: types.DefaultResourceConfigSpec(),
 		})
 		if err != nil {

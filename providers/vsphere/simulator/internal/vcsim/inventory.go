@@ -35,9 +35,9 @@ func Get[T mo.Reference](i *Inventory, ref *types.ManagedObjectReference) (T, bo
 	return obj, ok
 }
 
-// Call returns a separate vcsim context. vcsim's locks belong to contexts: goroutines that shared one would not exclude each
+// NewContext returns a separate vcsim context. vcsim's locks belong to contexts: goroutines that shared one would not exclude each
 // other.
-func (i *Inventory) Call() *simulator.Context {
+func (i *Inventory) NewContext() *simulator.Context {
 	return &simulator.Context{
 		Context: context.Background(),
 		Map:     i.Registry,
@@ -49,9 +49,9 @@ func (i *Inventory) Call() *simulator.Context {
 	}
 }
 
-// Locked calls f while the object is locked.
-func (i *Inventory) Locked(obj mo.Reference, f func()) {
-	i.Registry.WithLock(i.Call(), obj, f)
+// WithLock calls f while the object is locked.
+func (i *Inventory) WithLock(obj mo.Reference, f func()) {
+	i.Registry.WithLock(i.NewContext(), obj, f)
 }
 
 // children returns the objects with these references.
@@ -110,14 +110,14 @@ func childRefs(ctx *simulator.Context, e mo.Entity) []types.ManagedObjectReferen
 	return refs
 }
 
-// At returns the object at an inventory path, such as "/dc/vm/folder/vm".
-func (i *Inventory) At(path string) (mo.Entity, error) {
+// ByPath returns the object at an inventory path, such as "/dc/vm/folder/vm".
+func (i *Inventory) ByPath(path string) (mo.Entity, error) {
 	var e mo.Entity = i.Registry.Get(i.root).(*simulator.Folder)
-	ctx := i.Call()
+	ctx := i.NewContext()
 	for _, name := range splitPath(path) {
 		next, ok := child(ctx, childRefs(ctx, e), name)
 		if !ok {
-			return nil, fmt.Errorf("%s: there is no %q in %q", path, name, entityName(ctx, e))
+			return nil, fmt.Errorf("%s: %q does not exist in %q", path, name, entityName(ctx, e))
 		}
 		e = next
 	}
@@ -127,7 +127,7 @@ func (i *Inventory) At(path string) (mo.Entity, error) {
 // find is At for objects of a type.
 func find[T mo.Entity](i *Inventory, path string) (T, error) {
 	var none T
-	e, err := i.At(path)
+	e, err := i.ByPath(path)
 	if err != nil {
 		return none, err
 	}
@@ -182,7 +182,7 @@ func (i *Inventory) DatacenterOf(e mo.Entity) *simulator.Datacenter {
 
 // PathOf returns the inventory path of an object.
 func (i *Inventory) PathOf(e mo.Entity) string {
-	ctx := i.Call()
+	ctx := i.NewContext()
 	var names []string
 	for e != nil && e.Entity().Parent != nil {
 		names = append(names, entityName(ctx, e))
@@ -200,14 +200,14 @@ func splitPath(path string) []string {
 // HostRefs returns the hosts of a cluster.
 func (i *Inventory) HostRefs(cluster *simulator.ClusterComputeResource) []types.ManagedObjectReference {
 	var refs []types.ManagedObjectReference
-	i.Locked(cluster, func() { refs = slices.Clone(cluster.Host) })
+	i.WithLock(cluster, func() { refs = slices.Clone(cluster.Host) })
 	return refs
 }
 
 // ClusterOf returns the compute cluster of a VM.
 func (i *Inventory) ClusterOf(vm *simulator.VirtualMachine) (*simulator.ClusterComputeResource, bool) {
 	var host *types.ManagedObjectReference
-	i.Locked(vm, func() { host = vm.Runtime.Host })
+	i.WithLock(vm, func() { host = vm.Runtime.Host })
 	return i.ClusterOfHost(host)
 }
 
@@ -254,7 +254,7 @@ func (i *Inventory) VM(vm string) (*simulator.VirtualMachine, error) {
 	}
 	var found []*simulator.VirtualMachine
 	for _, e := range i.Registry.All("VirtualMachine") {
-		if e.Reference().Value == vm || entityName(i.Call(), e) == vm {
+		if e.Reference().Value == vm || entityName(i.NewContext(), e) == vm {
 			found = append(found, e.(*simulator.VirtualMachine))
 		}
 	}
@@ -264,10 +264,10 @@ func (i *Inventory) VM(vm string) (*simulator.VirtualMachine, error) {
 	return found[0], nil
 }
 
-// NameAt returns the name of the object with this reference, or "".
-func (i *Inventory) NameAt(ref *types.ManagedObjectReference) string {
+// NameOf returns the name of the object with this reference, or "".
+func (i *Inventory) NameOf(ref *types.ManagedObjectReference) string {
 	if e, ok := Get[mo.Entity](i, ref); ok {
-		return entityName(i.Call(), e)
+		return entityName(i.NewContext(), e)
 	}
 	return ""
 }
@@ -305,7 +305,7 @@ func (i *Inventory) EditVM(vm string, change func(*simulator.Context, *simulator
 	if err != nil {
 		return err
 	}
-	ctx := i.Call()
+	ctx := i.NewContext()
 	ctx.WithLock(machine, func() { change(ctx, machine) })
 	return nil
 }
@@ -314,7 +314,7 @@ func (i *Inventory) EditVM(vm string, change func(*simulator.Context, *simulator
 func (i *Inventory) HostsOf(clusters []*simulator.ClusterComputeResource) []*simulator.HostSystem {
 	var out []*simulator.HostSystem
 	for _, cluster := range clusters {
-		for _, e := range children(i.Call(), cluster.Host) {
+		for _, e := range children(i.NewContext(), cluster.Host) {
 			out = append(out, e.(*simulator.HostSystem))
 		}
 	}
@@ -325,7 +325,7 @@ func (i *Inventory) HostsOf(clusters []*simulator.ClusterComputeResource) []*sim
 func (i *Inventory) MakePath(parent types.ManagedObjectReference, path string, add func(parent types.ManagedObjectReference, name string) (types.ManagedObjectReference, error)) error {
 	for _, name := range splitPath(path) {
 		e, _ := Get[mo.Entity](i, &parent)
-		if existing, ok := child(i.Call(), childRefs(i.Call(), e), name); ok {
+		if existing, ok := child(i.NewContext(), childRefs(i.NewContext(), e), name); ok {
 			parent = existing.Reference()
 			continue
 		}
@@ -340,20 +340,20 @@ func (i *Inventory) MakePath(parent types.ManagedObjectReference, path string, a
 
 // Host returns the host with this name in a cluster.
 func (i *Inventory) Host(cluster *simulator.ClusterComputeResource, name string) (types.ManagedObjectReference, error) {
-	host, ok := child(i.Call(), i.HostRefs(cluster), name)
+	host, ok := child(i.NewContext(), i.HostRefs(cluster), name)
 	if !ok {
-		return types.ManagedObjectReference{}, fmt.Errorf("cluster %q has no host %q", entityName(i.Call(), cluster), name)
+		return types.ManagedObjectReference{}, fmt.Errorf("cluster %q has no host %q", entityName(i.NewContext(), cluster), name)
 	}
 	return host.Reference(), nil
 }
 
 // Rename renames the object at an inventory path.
 func (i *Inventory) Rename(path, name string) (mo.Entity, error) {
-	e, err := i.At(path)
+	e, err := i.ByPath(path)
 	if err != nil {
 		return nil, err
 	}
-	ctx := i.Call()
+	ctx := i.NewContext()
 	ctx.WithLock(e, func() {
 		e.Entity().Name = name // for networks, the update changes only the second name
 		ctx.Update(e, []types.PropertyChange{{Name: "name", Val: name}})

@@ -16,11 +16,11 @@ import (
 // Keys manages the keys that encrypt virtual machines.
 type Keys struct {
 	inventory *Inventory
-	operator  *Operator
+	admin     *AdminClient
 }
 
 // NewKeys returns the Keys of vcsim's key providers.
-func NewKeys(i *Inventory, o *Operator) *Keys { return &Keys{inventory: i, operator: o} }
+func NewKeys(i *Inventory, admin *AdminClient) *Keys { return &Keys{inventory: i, admin: admin} }
 
 // AddProvider registers a key provider, the first one as the default. A native provider generates its keys itself.
 func (k *Keys) AddProvider(name string, native bool) error {
@@ -28,7 +28,7 @@ func (k *Keys) AddProvider(name string, native bool) error {
 	if native {
 		kind = types.KmipClusterInfoKmsManagementTypeNativeProvider
 	}
-	_, err := methods.RegisterKmsCluster(context.Background(), k.operator.Client, &types.RegisterKmsCluster{
+	_, err := methods.RegisterKmsCluster(context.Background(), k.admin.Client, &types.RegisterKmsCluster{
 		This: k.inventory.Registry.CryptoManager().Self, ClusterId: types.KeyProviderId{Id: name}, ManagementType: string(kind),
 	})
 	if err != nil {
@@ -37,9 +37,9 @@ func (k *Keys) AddProvider(name string, native bool) error {
 	return nil
 }
 
-// Of returns the keys that a key provider has generated, sorted.
-func (k *Keys) Of(provider string) []string {
-	res, err := methods.ListKeys(context.Background(), k.operator.Client, &types.ListKeys{This: k.inventory.Registry.CryptoManager().Self})
+// Generated returns the keys that a key provider has generated, sorted.
+func (k *Keys) Generated(provider string) []string {
+	res, err := methods.ListKeys(context.Background(), k.admin.Client, &types.ListKeys{This: k.inventory.Registry.CryptoManager().Self})
 	if err != nil {
 		return nil
 	}
@@ -52,8 +52,8 @@ func (k *Keys) Of(provider string) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// None reports whether there is no key provider.
-func (k *Keys) None() bool { return len(k.providers()) == 0 }
+// NoProvider reports whether there is no key provider.
+func (k *Keys) NoProvider() bool { return len(k.providers()) == 0 }
 
 // Has reports whether a provider has generated the key, or generates it on demand.
 func (k *Keys) Has(key types.CryptoKeyId) bool {
@@ -62,7 +62,7 @@ func (k *Keys) Has(key types.CryptoKeyId) bool {
 	}
 	for _, known := range k.providers() {
 		native := known.ManagementType == string(types.KmipClusterInfoKmsManagementTypeNativeProvider)
-		if known.ClusterId.Id == key.ProviderId.Id && (native || slices.Contains(k.Of(key.ProviderId.Id), key.KeyId)) {
+		if known.ClusterId.Id == key.ProviderId.Id && (native || slices.Contains(k.Generated(key.ProviderId.Id), key.KeyId)) {
 			return true
 		}
 	}
@@ -72,6 +72,6 @@ func (k *Keys) Has(key types.CryptoKeyId) bool {
 func (k *Keys) providers() []types.KmipClusterInfo {
 	manager := k.inventory.Registry.CryptoManager()
 	var providers []types.KmipClusterInfo
-	k.inventory.Locked(manager, func() { providers = slices.Clone(manager.KmipServers) })
+	k.inventory.WithLock(manager, func() { providers = slices.Clone(manager.KmipServers) })
 	return providers
 }

@@ -17,13 +17,13 @@ import (
 // Machines manages the virtual machines of a vCenter.
 type Machines struct {
 	inventory *Inventory
-	operator  *Operator
+	admin     *AdminClient
 	cloning   *Cloning
 }
 
 // NewMachines returns the machines of an inventory.
-func NewMachines(i *Inventory, o *Operator, c *Cloning) *Machines {
-	return &Machines{inventory: i, operator: o, cloning: c}
+func NewMachines(i *Inventory, admin *AdminClient, c *Cloning) *Machines {
+	return &Machines{inventory: i, admin: admin, cloning: c}
 }
 
 // VM is the state of a virtual machine in vCenter.
@@ -110,7 +110,7 @@ func resourcesOf(info *types.ResourceAllocationInfo) Resources {
 func (m *Machines) List(templates bool) []VM {
 	groups := map[types.ManagedObjectReference][]string{}
 	for _, cluster := range m.inventory.Clusters() {
-		m.inventory.Locked(cluster, func() {
+		m.inventory.WithLock(cluster, func() {
 			maps.Copy(groups, groupsOfVMs(cluster.ConfigurationEx.(*types.ClusterConfigInfoEx)))
 		})
 	}
@@ -122,7 +122,7 @@ func (m *Machines) List(templates bool) []VM {
 			continue
 		}
 		view.Groups = slices.Sorted(slices.Values(groups[vm.Self]))
-		view.TagIDs = m.operator.AttachedTags(vm.Self)
+		view.TagIDs = m.admin.AttachedTags(vm.Self)
 		out = append(out, view)
 	}
 	slices.SortFunc(out, func(a, b VM) int {
@@ -137,19 +137,19 @@ func (m *Machines) inspect(vm *simulator.VirtualMachine) VM {
 	var host, pool, folder *types.ManagedObjectReference
 	var datastores []types.ManagedObjectReference
 	var cards []Card
-	m.inventory.Locked(vm, func() {
+	m.inventory.WithLock(vm, func() {
 		view = machineProperties(&vm.VirtualMachine)
 		m.describe(&view, &vm.VirtualMachine)
 		host, pool, folder = vm.Runtime.Host, vm.ResourcePool, vm.Parent
 		datastores = slices.Clone(vm.Datastore)
 		cards = cardsOf(&vm.VirtualMachine)
 	})
-	ctx := m.inventory.Call()
+	ctx := m.inventory.NewContext()
 	for _, card := range cards {
 		view.MACs = append(view.MACs, card.MAC)
 		view.Networks = append(view.Networks, networkName(ctx, card.Network()))
 	}
-	view.Host = m.inventory.NameAt(host)
+	view.Host = m.inventory.NameOf(host)
 	if cluster, ok := m.inventory.ClusterOfHost(host); ok {
 		view.Cluster = entityName(ctx, cluster)
 	}
@@ -163,7 +163,7 @@ func (m *Machines) inspect(vm *simulator.VirtualMachine) VM {
 		}
 	}
 	if len(datastores) > 0 {
-		view.Datastore = m.inventory.NameAt(&datastores[0])
+		view.Datastore = m.inventory.NameOf(&datastores[0])
 	}
 	return view
 }
@@ -203,15 +203,15 @@ func machineProperties(vm *mo.VirtualMachine) VM {
 
 // describe adds the disks, resources and keys of a locked VM to view.
 func (m *Machines) describe(view *VM, vm *mo.VirtualMachine) {
-	kept := m.cloning.Kept(vm.Self)
-	view.HomePolicy = kept.Home
+	settings := m.cloning.StorageSettings(vm.Self)
+	view.HomePolicy = settings.Home
 	if vm.Config == nil {
 		return
 	}
 	for _, device := range object.VirtualDeviceList(vm.Config.Hardware.Device).SelectByType((*types.VirtualDisk)(nil)) {
 		disk := device.(*types.VirtualDisk)
-		asked := kept.Disk(disk)
-		shown := Disk{Mode: asked.Mode, Policy: asked.Policy}
+		requested := settings.Disk(disk)
+		shown := Disk{Mode: requested.Mode, Policy: requested.Policy}
 		shown.GiB = int(disk.CapacityInKB >> 20)
 		if disk.UnitNumber != nil {
 			shown.Unit = int(*disk.UnitNumber)

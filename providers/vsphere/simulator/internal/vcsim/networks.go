@@ -76,7 +76,7 @@ func HideSwitch(i *Inventory, datacenter, portgroup string) error {
 	if err != nil {
 		return err
 	}
-	ctx := i.Call()
+	ctx := i.NewContext()
 	ctx.WithLock(group, func() {
 		config := group.Config
 		config.DistributedVirtualSwitch = nil
@@ -85,10 +85,10 @@ func HideSwitch(i *Inventory, datacenter, portgroup string) error {
 	return nil
 }
 
-// FollowNetwork updates the backing of standard cards after a rename, because it refers to the network by name.
-func FollowNetwork(i *Inventory, ref types.ManagedObjectReference, name string) {
+// UpdateNetworkName updates the backing of standard cards after a rename, because it refers to the network by name.
+func UpdateNetworkName(i *Inventory, ref types.ManagedObjectReference, name string) {
 	for _, e := range i.Registry.All("VirtualMachine") {
-		vm, ctx := e.(*simulator.VirtualMachine), i.Call()
+		vm, ctx := e.(*simulator.VirtualMachine), i.NewContext()
 		ctx.WithLock(vm, func() {
 			changed := false
 			for _, card := range cardsOf(&vm.VirtualMachine) {

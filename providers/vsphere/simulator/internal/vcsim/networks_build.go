@@ -17,22 +17,22 @@ import (
 // networkBuilder creates the networks of a datacenter.
 type networkBuilder struct {
 	inventory  *Inventory
-	operator   *Operator
+	admin      *AdminClient
 	datacenter *simulator.Datacenter
 }
 
-// buildNetworks returns a networkBuilder for a datacenter.
-func buildNetworks(i *Inventory, o *Operator, datacenter *simulator.Datacenter) *networkBuilder {
-	return &networkBuilder{inventory: i, operator: o, datacenter: datacenter}
+// newNetworkBuilder returns a networkBuilder for a datacenter.
+func newNetworkBuilder(i *Inventory, admin *AdminClient, datacenter *simulator.Datacenter) *networkBuilder {
+	return &networkBuilder{inventory: i, admin: admin, datacenter: datacenter}
 }
 
-// Drop removes vcsim's own "VM Network", which every cluster has.
-func (b *networkBuilder) Drop(clusters []*simulator.ClusterComputeResource) {
+// RemoveDefault removes vcsim's own "VM Network", which every cluster has.
+func (b *networkBuilder) RemoveDefault(clusters []*simulator.ClusterComputeResource) {
 	folder, _ := Get[*simulator.Folder](b.inventory, &b.datacenter.NetworkFolder)
 	for _, ref := range slices.Clone(folder.ChildEntity) {
-		b.inventory.Registry.RemoveReference(b.inventory.Call(), folder, &folder.ChildEntity, ref)
-		b.inventory.Registry.RemoveReference(b.inventory.Call(), b.datacenter, &b.datacenter.Network, ref)
-		b.inventory.Registry.Remove(b.inventory.Call(), ref)
+		b.inventory.Registry.RemoveReference(b.inventory.NewContext(), folder, &folder.ChildEntity, ref)
+		b.inventory.Registry.RemoveReference(b.inventory.NewContext(), b.datacenter, &b.datacenter.Network, ref)
+		b.inventory.Registry.Remove(b.inventory.NewContext(), ref)
 	}
 	for _, cluster := range clusters {
 		cluster.Network = nil
@@ -45,8 +45,8 @@ func (b *networkBuilder) Drop(clusters []*simulator.ClusterComputeResource) {
 // Add creates a standard network. vcsim's AddPortGroup creates one for a single host and does not update the host.
 func (b *networkBuilder) Add(name string, clusters []*simulator.ClusterComputeResource) error {
 	folder, _ := Get[*simulator.Folder](b.inventory, &b.datacenter.NetworkFolder)
-	if _, exists := child(b.inventory.Call(), folder.ChildEntity, name); exists {
-		return fmt.Errorf("the name exists already")
+	if _, exists := child(b.inventory.NewContext(), folder.ChildEntity, name); exists {
+		return fmt.Errorf("the name already exists")
 	}
 	network := &mo.Network{}
 	network.Name = name
@@ -69,13 +69,13 @@ func (b *networkBuilder) Add(name string, clusters []*simulator.ClusterComputeRe
 func (b *networkBuilder) AddPortgroup(name string, clusters []*simulator.ClusterComputeResource) error {
 	spec := &types.VMwareDVSConfigSpec{}
 	spec.Name = name + "-switch"
-	started, err := methods.CreateDVS_Task(context.Background(), b.operator.Client, &types.CreateDVS_Task{
+	started, err := methods.CreateDVS_Task(context.Background(), b.admin.Client, &types.CreateDVS_Task{
 		This: b.datacenter.NetworkFolder, Spec: types.DVSCreateSpec{ConfigSpec: spec},
 	})
 	if err != nil {
 		return err
 	}
-	dvs, err := b.operator.AwaitRef(started.Returnval)
+	dvs, err := b.admin.AwaitRef(started.Returnval)
 	if err != nil {
 		return err
 	}
@@ -85,14 +85,14 @@ func (b *networkBuilder) AddPortgroup(name string, clusters []*simulator.Cluster
 			Operation: string(types.ConfigSpecOperationAdd), Host: host.Self,
 		})
 	}
-	reconfigure, err := methods.ReconfigureDvs_Task(context.Background(), b.operator.Client, &types.ReconfigureDvs_Task{This: dvs, Spec: members})
+	reconfigure, err := methods.ReconfigureDvs_Task(context.Background(), b.admin.Client, &types.ReconfigureDvs_Task{This: dvs, Spec: members})
 	if err != nil {
 		return err
 	}
-	if _, err := b.operator.Await(reconfigure.Returnval); err != nil {
+	if _, err := b.admin.Await(reconfigure.Returnval); err != nil {
 		return err
 	}
-	added, err := methods.AddDVPortgroup_Task(context.Background(), b.operator.Client, &types.AddDVPortgroup_Task{
+	added, err := methods.AddDVPortgroup_Task(context.Background(), b.admin.Client, &types.AddDVPortgroup_Task{
 		This: dvs,
 		Spec: []types.DVPortgroupConfigSpec{{
 			Name: name, NumPorts: 8, Type: string(types.DistributedVirtualPortgroupPortgroupTypeEarlyBinding),
@@ -101,11 +101,11 @@ func (b *networkBuilder) AddPortgroup(name string, clusters []*simulator.Cluster
 	if err != nil {
 		return err
 	}
-	if _, err = b.operator.Await(added.Returnval); err != nil {
+	if _, err = b.admin.Await(added.Returnval); err != nil {
 		return err
 	}
 	for _, cluster := range clusters { // vcsim lists a port group once for each host
-		b.inventory.Locked(cluster, func() { cluster.Network = distinct(cluster.Network) })
+		b.inventory.WithLock(cluster, func() { cluster.Network = distinct(cluster.Network) })
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func (p *PCIDevices) Claim(vm, host types.ManagedObjectReference, devices []stri
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.free(host, devices) {
-		return &types.GenericVmConfigFault{Reason: fmt.Sprintf("Module 'DevicePowerOn' power on failed. Device %s is in use or not there.", devices[0])}
+		return &types.GenericVmConfigFault{Reason: fmt.Sprintf("Module 'DevicePowerOn' power on failed. Device %s is in use or does not exist.", devices[0])}
 	}
 	p.used[vm] = pciClaim{host, devices}
 	return nil
@@ -111,8 +111,8 @@ func (p *PCIDevices) Release(vm types.ManagedObjectReference) {
 	delete(p.used, vm)
 }
 
-// memoryLocked rejects powering on a VM with host devices whose memory is not fully reserved. The VM is locked.
-func memoryLocked(i *Inventory, ref types.ManagedObjectReference) types.BaseMethodFault {
+// checkMemoryReserved rejects powering on a VM with host devices whose memory is not fully reserved. The VM is locked.
+func checkMemoryReserved(i *Inventory, ref types.ManagedObjectReference) types.BaseMethodFault {
 	vm, ok := Get[*simulator.VirtualMachine](i, &ref)
 	if !ok || len(pciDevicesOf(vm.Config.Hardware.Device)) == 0 {
 		return nil

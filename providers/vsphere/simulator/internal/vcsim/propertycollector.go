@@ -35,11 +35,11 @@ const (
 type Collector struct {
 	simulator.PropertyCollector
 
-	turn sync.Mutex // one wait at a time
+	waiting sync.Mutex // one wait at a time
 
 	mu      sync.Mutex
 	active  bool
-	wake    chan struct{}      // filled if there are changes
+	notify  chan struct{}      // filled if there are changes
 	cancel  context.CancelFunc // cancels the pending wait
 	changes changes
 	version int
@@ -77,7 +77,7 @@ func (l *changeFeed) Reference() types.ManagedObjectReference { return l.self }
 
 func (l *changeFeed) PutObject(_ *simulator.Context, obj mo.Reference) {
 	if _, ok := obj.(mo.Entity); ok {
-		l.collector.note(func(c *changes) { c.added = true })
+		l.collector.record(func(c *changes) { c.added = true })
 	}
 }
 
@@ -86,7 +86,7 @@ func (l *changeFeed) UpdateObject(_ *simulator.Context, obj mo.Reference, set []
 	if len(set) == 0 {
 		return
 	}
-	l.collector.note(func(c *changes) {
+	l.collector.record(func(c *changes) {
 		ref := obj.Reference()
 		if c.names == nil {
 			c.names = map[types.ManagedObjectReference][]string{}
@@ -106,15 +106,15 @@ func (l *changeFeed) UpdateObject(_ *simulator.Context, obj mo.Reference, set []
 }
 
 func (l *changeFeed) RemoveObject(_ *simulator.Context, ref types.ManagedObjectReference) {
-	l.collector.note(func(c *changes) { c.removed = append(c.removed, ref) })
+	l.collector.record(func(c *changes) { c.removed = append(c.removed, ref) })
 }
 
-func (c *Collector) note(record func(*changes)) {
+func (c *Collector) record(edit func(*changes)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	record(&c.changes)
+	edit(&c.changes)
 	select {
-	case c.wake <- struct{}{}:
+	case c.notify <- struct{}{}:
 	default:
 	}
 }
@@ -127,10 +127,10 @@ func (c *Collector) activate(ctx *simulator.Context) {
 		return
 	}
 	c.active = true
-	c.wake = make(chan struct{}, 1)
-	world := worldOf(ctx)
+	c.notify = make(chan struct{}, 1)
+	backend := backendOf(ctx)
 	self := types.ManagedObjectReference{Type: "Listener", Value: uuid.NewString()}
-	world.Listen(ctx, &changeFeed{self: self, collector: c, silent: world.Silent()})
+	backend.Listen(ctx, &changeFeed{self: self, collector: c, silent: backend.Silent()})
 }
 
 // CreatePropertyCollector creates another collector of this type for the session.
@@ -146,7 +146,7 @@ func (c *Collector) CreateFilter(ctx *simulator.Context, req *types.CreateFilter
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
-	case c.wake <- struct{}{}:
+	case c.notify <- struct{}{}:
 	default:
 	}
 	return c.PropertyCollector.CreateFilter(ctx, req)
@@ -183,14 +183,14 @@ func (c *Collector) WaitForUpdates(ctx *simulator.Context, req *types.WaitForUpd
 // WaitForUpdatesEx returns the changes since the version; without a version it returns all objects of the filters.
 func (c *Collector) WaitForUpdatesEx(ctx *simulator.Context, req *types.WaitForUpdatesEx) soap.HasFault {
 	c.activate(ctx)
-	wait, cancel := c.bound(ctx, req)
+	wait, cancel := c.startWait(ctx, req)
 	defer cancel()
-	c.turn.Lock()
-	defer c.turn.Unlock()
+	c.waiting.Lock()
+	defer c.waiting.Unlock()
 	if req.Version == "" {
 		c.restart()
-	} else if lost := c.unheard(req.Version); lost != nil {
-		return &methods.WaitForUpdatesExBody{Res: &types.WaitForUpdatesExResponse{Returnval: lost}}
+	} else if last := c.lastResponse(req.Version); last != nil {
+		return &methods.WaitForUpdatesExBody{Res: &types.WaitForUpdatesExResponse{Returnval: last}}
 	}
 	limit := maxObjects
 	if req.Options != nil && req.Options.MaxObjectUpdates > 0 {
@@ -202,16 +202,16 @@ func (c *Collector) WaitForUpdatesEx(ctx *simulator.Context, req *types.WaitForU
 			return waitFault(fault)
 		}
 		if set != nil || req.Version == "" {
-			return c.answer(set)
+			return c.respond(set)
 		}
-		if answer, over := c.idle(wait, req); over {
+		if answer, over := c.waitForChanges(wait, req); over {
 			return answer
 		}
 	}
 }
 
-// unheard returns the last response again for a client that has not received it.
-func (c *Collector) unheard(version string) *types.UpdateSet {
+// lastResponse returns the last response again for a client that has not received it.
+func (c *Collector) lastResponse(version string) *types.UpdateSet {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if version == strconv.Itoa(c.version-1) {
@@ -220,10 +220,10 @@ func (c *Collector) unheard(version string) *types.UpdateSet {
 	return nil
 }
 
-// bound limits the wait to the lifetime of the client's connection, cancellation and session. It cancels a previous wait that is
+// startWait limits the wait to the lifetime of the client's connection, cancellation and session. It cancels a previous wait that is
 // still pending.
-func (c *Collector) bound(ctx *simulator.Context, req *types.WaitForUpdatesEx) (context.Context, context.CancelFunc) {
-	wait, cancel := context.WithCancel(worldOf(ctx).Bound(ctx, req.This))
+func (c *Collector) startWait(ctx *simulator.Context, req *types.WaitForUpdatesEx) (context.Context, context.CancelFunc) {
+	wait, cancel := context.WithCancel(backendOf(ctx).WaitContext(ctx, req.This))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cancel != nil {
@@ -233,8 +233,8 @@ func (c *Collector) bound(ctx *simulator.Context, req *types.WaitForUpdatesEx) (
 	return wait, cancel
 }
 
-// idle waits for changes and returns true with the response if the wait ends without any.
-func (c *Collector) idle(wait context.Context, req *types.WaitForUpdatesEx) (soap.HasFault, bool) {
+// waitForChanges waits for changes and returns true with the response if the wait ends without any.
+func (c *Collector) waitForChanges(wait context.Context, req *types.WaitForUpdatesEx) (soap.HasFault, bool) {
 	var timeout <-chan time.Time
 	if req.Options != nil && req.Options.MaxWaitSeconds != nil {
 		timer := time.NewTimer(time.Duration(*req.Options.MaxWaitSeconds) * time.Second)
@@ -249,7 +249,7 @@ func (c *Collector) idle(wait context.Context, req *types.WaitForUpdatesEx) (soa
 		return waitFault(&types.RequestCanceled{}), true
 	case <-timeout:
 		return &methods.WaitForUpdatesExBody{Res: &types.WaitForUpdatesExResponse{}}, true
-	case <-c.wake:
+	case <-c.notify:
 	}
 	gather := time.NewTimer(gatherTime)
 	defer gather.Stop()
@@ -264,8 +264,8 @@ func waitFault(fault types.BaseMethodFault) soap.HasFault {
 	return &methods.WaitForUpdatesExBody{Fault_: simulator.Fault(faultMessage(fault), fault)}
 }
 
-// answer assigns a new version to the set; nil is replaced by an empty set.
-func (c *Collector) answer(set *types.UpdateSet) soap.HasFault {
+// respond assigns a new version to the set; nil is replaced by an empty set.
+func (c *Collector) respond(set *types.UpdateSet) soap.HasFault {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if set == nil {

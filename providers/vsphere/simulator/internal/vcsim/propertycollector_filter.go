@@ -19,8 +19,8 @@ type filterView struct {
 	// paths are the properties that the filter traverses.
 	paths []string
 	// silent are objects reached through a silent property. Objects that were there initially are kept.
-	silent []types.ObjectSpec
-	told   []types.ObjectSpec // the others
+	silent   []types.ObjectSpec
+	reported []types.ObjectSpec // the others
 }
 
 // restart clears what the client has been sent.
@@ -33,7 +33,7 @@ func (c *Collector) restart() {
 // update returns at most limit changed objects, or nil if there are none.
 func (c *Collector) update(ctx *simulator.Context, limit int) (*types.UpdateSet, types.BaseMethodFault) {
 	c.mu.Lock()
-	pending, news := c.pending, c.changes
+	pending, since := c.pending, c.changes
 	if pending == nil {
 		c.changes = changes{}
 	}
@@ -41,7 +41,7 @@ func (c *Collector) update(ctx *simulator.Context, limit int) (*types.UpdateSet,
 	c.mu.Unlock()
 	if pending == nil {
 		for _, ref := range filters {
-			updates, fault := c.look(ctx, ref, news)
+			updates, fault := c.filterUpdates(ctx, ref, since)
 			if fault != nil {
 				return nil, fault
 			}
@@ -77,26 +77,26 @@ func page(all []types.PropertyFilterUpdate, limit int) (now, later []types.Prope
 	return all, nil
 }
 
-// look compares the client's view of a filter with the current state.
-func (c *Collector) look(ctx *simulator.Context, ref types.ManagedObjectReference, news changes) ([]types.ObjectUpdate, types.BaseMethodFault) {
+// filterUpdates compares the client's view of a filter with the current state.
+func (c *Collector) filterUpdates(ctx *simulator.Context, ref types.ManagedObjectReference, since changes) ([]types.ObjectUpdate, types.BaseMethodFault) {
 	filter, ok := ctx.Session.Get(ref).(*simulator.PropertyFilter)
 	if !ok {
 		return nil, nil
 	}
 	spec := filter.Spec
-	view, first := c.view(ref, spec, worldOf(ctx).Silent())
+	view, first := c.view(ref, spec, backendOf(ctx).Silent())
 	if !first {
-		spec.ObjectSet = view.told
+		spec.ObjectSet = view.reported
 	}
 	var updates []types.ObjectUpdate
-	for _, gone := range news.removed {
-		if view.known[gone] {
-			delete(view.known, gone)
-			updates = append(updates, types.ObjectUpdate{Obj: gone, Kind: types.ObjectUpdateKindLeave})
+	for _, ref := range since.removed {
+		if view.known[ref] {
+			delete(view.known, ref)
+			updates = append(updates, types.ObjectUpdate{Obj: ref, Kind: types.ObjectUpdateKindLeave})
 		}
 	}
 	var entered []types.ManagedObjectReference
-	if first || view.moved(news) {
+	if first || view.membersChanged(since) {
 		refs, fault := c.members(ctx, spec, !first)
 		if fault != nil {
 			return nil, fault
@@ -106,9 +106,9 @@ func (c *Collector) look(ctx *simulator.Context, ref types.ManagedObjectReferenc
 		updates = append(updates, left...)
 	}
 	updates = append(updates, c.enter(ctx, filter.Spec, entered)...)
-	for _, changed := range news.order {
+	for _, changed := range since.order {
 		if view.known[changed] && !slices.Contains(entered, changed) {
-			updates = append(updates, c.modify(ctx, filter.Spec, changed, news.names[changed])...)
+			updates = append(updates, c.modify(ctx, filter.Spec, changed, since.names[changed])...)
 		}
 	}
 	return updates, nil
@@ -130,7 +130,7 @@ func (c *Collector) view(ref types.ManagedObjectReference, spec types.PropertyFi
 			view.silent = append(view.silent, object)
 			continue
 		}
-		view.told, view.paths = append(view.told, object), append(view.paths, paths...)
+		view.reported, view.paths = append(view.reported, object), append(view.paths, paths...)
 	}
 	c.views[ref] = view
 	return view, true
@@ -146,15 +146,15 @@ func traversed(set []types.BaseSelectionSpec) []string {
 	return paths
 }
 
-// moved reports whether the set of objects of the filter may have changed.
-func (v *filterView) moved(news changes) bool {
+// membersChanged reports whether the set of objects of the filter may have changed.
+func (v *filterView) membersChanged(since changes) bool {
 	if len(v.paths) == 0 {
 		return false
 	}
-	if news.added {
+	if since.added {
 		return true
 	}
-	for _, names := range news.names {
+	for _, names := range since.names {
 		for _, name := range names {
 			if slices.Contains(v.paths, name) {
 				return true
@@ -186,23 +186,23 @@ func (v *filterView) compare(refs []types.ManagedObjectReference) (entered []typ
 }
 
 // members returns the visible objects of a filter, without properties.
-func (c *Collector) members(ctx *simulator.Context, spec types.PropertyFilterSpec, forgive bool) ([]types.ManagedObjectReference, types.BaseMethodFault) {
+func (c *Collector) members(ctx *simulator.Context, spec types.PropertyFilterSpec, tolerateMissing bool) ([]types.ManagedObjectReference, types.BaseMethodFault) {
 	bare := types.PropertyFilterSpec{ObjectSet: spec.ObjectSet, ReportMissingObjectsInResults: spec.ReportMissingObjectsInResults}
-	if forgive {
+	if tolerateMissing {
 		bare.ReportMissingObjectsInResults = types.NewBool(true)
 	}
 	for _, p := range spec.PropSet {
 		bare.PropSet = append(bare.PropSet, types.PropertySpec{Type: p.Type})
 	}
 	// vcsim traverses children without a lock: an object that is removed at the same time would hide its sibling.
-	leave := worldOf(ctx).Still()
+	unlock := backendOf(ctx).LockStructure()
 	contents, fault := c.retrieve(ctx, bare)
-	leave()
+	unlock()
 	refs := make([]types.ManagedObjectReference, 0, len(contents))
 	for _, content := range contents {
 		refs = append(refs, content.Obj)
 	}
-	return worldOf(ctx).Visible(refs), fault
+	return backendOf(ctx).Visible(refs), fault
 }
 
 func (c *Collector) enter(ctx *simulator.Context, spec types.PropertyFilterSpec, refs []types.ManagedObjectReference) []types.ObjectUpdate {

@@ -14,7 +14,6 @@ type ViewManager struct{ *simulator.ViewManager }
 
 // CreateContainerView creates a view for the session.
 func (v *ViewManager) CreateContainerView(ctx *simulator.Context, req *types.CreateContainerView) soap.HasFault {
-	leave := worldOf(ctx).Still()
-	defer leave()
+	defer backendOf(ctx).LockStructure()()
 	return v.ViewManager.CreateContainerView(ctx, req)
 }

@@ -38,7 +38,7 @@ func (t *Sessions) Admit(ctx *simulator.Context, method *simulator.Method) types
 		}
 		return nil
 	}
-	if IsOperator(ctx) {
+	if IsAdmin(ctx) {
 		return nil
 	}
 	t.mu.Lock()
@@ -73,8 +73,8 @@ func (t *Sessions) Expire(key string) {
 	t.expired[key] = true
 }
 
-// Drop removes the views, filters and collectors of expired sessions.
-func (t *Sessions) Drop(registry *simulator.Registry, manager *simulator.SessionManager) {
+// RemoveExpired removes the views, filters and collectors of expired sessions.
+func (t *Sessions) RemoveExpired(registry *simulator.Registry, manager *simulator.SessionManager) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key := range t.expired {
@@ -102,7 +102,7 @@ func (n namedListener) Reference() types.ManagedObjectReference {
 	return reflect.ValueOf(n.RegisterObject).Elem().FieldByName("Self").Interface().(types.ManagedObjectReference)
 }
 
-// IsOperator reports whether a call comes from within the process, whose session has no user.
-func IsOperator(ctx *simulator.Context) bool {
+// IsAdmin reports whether a call comes from within the process, whose session has no user.
+func IsAdmin(ctx *simulator.Context) bool {
 	return ctx.Session != nil && ctx.Session.UserName == ""
 }

@@ -14,7 +14,7 @@ import (
 // Accounts holds the account for tests, and the operator's, which belongs to the server and is not affected by SetPassword.
 type Accounts struct {
 	Username string
-	Operator Account
+	Admin    Account
 
 	mu     sync.Mutex
 	secret string
@@ -25,7 +25,7 @@ func NewAccounts(username, password string) *Accounts {
 	return &Accounts{
 		Username: username,
 		secret:   password,
-		Operator: Account{Username: "operator", Password: uuid.NewString()},
+		Admin:    Account{Username: "operator", Password: uuid.NewString()},
 	}
 }
 
@@ -46,5 +46,5 @@ func (a *Accounts) SetPassword(password string) {
 // Valid reports whether the login is valid.
 func (a *Accounts) Valid(login *types.Login) bool {
 	given := Account{Username: login.UserName, Password: login.Password}
-	return given == a.Operator || given == Account{Username: a.Username, Password: a.Password()}
+	return given == a.Admin || given == Account{Username: a.Username, Password: a.Password()}
 }

@@ -69,8 +69,8 @@ func (p *Policies) SetAccess(allowed bool) {
 	p.denied = !allowed
 }
 
-// Named returns the policy with this identifier.
-func (p *Policies) Named(id string) (Policy, bool) {
+// Find returns the policy with this identifier.
+func (p *Policies) Find(id string) (Policy, bool) {
 	found, ok := p.byID(id)
 	return found.Policy, ok
 }
@@ -229,5 +229,5 @@ func noSuchPolicy() *soap.Fault {
 // fits reports whether a policy is compatible with a datastore.
 func (p *Policies) fits(one storagePolicy, ref types.ManagedObjectReference) bool {
 	datastore, ok := Get[*simulator.Datastore](p.inventory, &ref)
-	return ok && slices.Contains(one.Datastores, entityName(p.inventory.Call(), datastore))
+	return ok && slices.Contains(one.Datastores, entityName(p.inventory.NewContext(), datastore))
 }

@@ -12,7 +12,7 @@ import (
 
 // Tasks manages the tasks of a vCenter.
 type Tasks struct {
-	Turns
+	StructureLock
 	*taskFaults
 
 	inventory *Inventory
@@ -29,7 +29,7 @@ func (t *Tasks) Running() []string {
 	var out []string
 	for _, obj := range t.inventory.Registry.AllReference("Task") {
 		task := obj.(*simulator.Task)
-		t.inventory.Locked(task, func() {
+		t.inventory.WithLock(task, func() {
 			if !taskFinished(task.Info) {
 				out = append(out, task.Info.Name+" "+task.Self.Value)
 			}
@@ -41,7 +41,7 @@ func (t *Tasks) Running() []string {
 // Forget removes ended tasks, as vCenter does after some time: they leave the list of recent tasks, and reading one returns
 // ManagedObjectNotFound.
 func (t *Tasks) Forget() {
-	ctx := t.inventory.Call()
+	ctx := t.inventory.NewContext()
 	var kept []types.ManagedObjectReference
 	for _, obj := range t.inventory.Registry.AllReference("Task") {
 		task, over := obj.(*simulator.Task), false

@@ -22,12 +22,12 @@ func (t *Tasks) Adopt(task *simulator.Task) {
 		return
 	}
 	if r.claimed.Swap(true) {
-		r.part(task)
+		r.addSubtask(task)
 		task.Execute = guardedBody(r, task.Execute)
 		return
 	}
 	name := t.inventory.Label(ctx, *task.Info.Entity) // vcsim's history uses the reference
-	t.inventory.Locked(task, func() { task.Info.Name, task.Info.EntityName = r.Method.Name, name })
+	t.inventory.WithLock(task, func() { task.Info.Name, task.Info.EntityName = r.Method.Name, name })
 	a := &adoptedTask{tasks: t, ctx: ctx, request: r, task: task, run: task.Execute, entity: *task.Info.Entity}
 	task.Execute = a.execute
 }
@@ -51,19 +51,19 @@ type adoptedTask struct {
 
 // execute runs on the task's own goroutine, with its object locked.
 func (a *adoptedTask) execute(task *simulator.Task) (types.AnyType, types.BaseMethodFault) {
-	a.handBack()
+	a.releaseObject()
 	fault := a.request.Work.Fault
-	if injected := a.tasks.pass(a.request); injected != nil {
+	if injected := a.tasks.apply(a.request); injected != nil {
 		fault = injected
 	}
-	if ahead := a.request.Work.Ahead; ahead != nil && fault == nil {
+	if ahead := a.request.Work.Precheck; ahead != nil && fault == nil {
 		fault = ahead()
 	}
 	if fault != nil {
 		a.fail(fault)
 	}
-	defer a.tasks.enter(a.ctx, a.request)()
-	defer a.request.wait()
+	defer a.tasks.lockForTask(a.ctx, a.request)()
+	defer a.request.waitForSubtasks()
 	unlock := a.tasks.inventory.Registry.AcquireLock(a.ctx, a.entity)
 	if a.tasks.inventory.Registry.Get(a.entity) == nil {
 		unlock()
@@ -77,9 +77,9 @@ func (a *adoptedTask) execute(task *simulator.Task) (types.AnyType, types.BaseMe
 	return result, nil // the task releases the lock
 }
 
-// handBack unlocks the object, which vcsim locks when it creates the task. Otherwise the object could not be read while the task
+// releaseObject unlocks the object, which vcsim locks when it creates the task. Otherwise the object could not be read while the task
 // is held.
-func (a *adoptedTask) handBack() {
+func (a *adoptedTask) releaseObject() {
 	unlock := a.tasks.inventory.Registry.AcquireLock(a.ctx, a.entity)
 	unlock() // acquired by this function
 	unlock() // acquired for the task
@@ -87,7 +87,7 @@ func (a *adoptedTask) handBack() {
 
 // perform converts a panic of vcsim, which it raises for missing objects, to a failed task.
 func (a *adoptedTask) perform(task *simulator.Task) (result types.AnyType, fault types.BaseMethodFault) {
-	return guardedBody(a.request, a.carryOut)(task)
+	return guardedBody(a.request, a.executeWork)(task)
 }
 
 // guardedBody converts panics of a task's body to faults. Subtasks need it, too: the files of a closing server are deleted while
@@ -103,8 +103,8 @@ func guardedBody(r *Request, run TaskBody) TaskBody {
 	}
 }
 
-// carryOut executes the task in vcsim, with the work that vCenter does before and after it.
-func (a *adoptedTask) carryOut(task *simulator.Task) (types.AnyType, types.BaseMethodFault) {
+// executeWork executes the task in vcsim, with the work that vCenter does before and after it.
+func (a *adoptedTask) executeWork(task *simulator.Task) (types.AnyType, types.BaseMethodFault) {
 	work := a.request.Work
 	if work.Before != nil {
 		if fault := work.Before(a.ctx); fault != nil {
@@ -112,8 +112,8 @@ func (a *adoptedTask) carryOut(task *simulator.Task) (types.AnyType, types.BaseM
 		}
 	}
 	run := a.run
-	if work.Instead != nil {
-		if other := work.Instead(a.ctx); other != nil {
+	if work.Replace != nil {
+		if other := work.Replace(a.ctx); other != nil {
 			run = other
 		}
 	}
@@ -127,7 +127,7 @@ func (a *adoptedTask) carryOut(task *simulator.Task) (types.AnyType, types.BaseM
 // fail ends the task and its goroutine. If it returned the fault, vcsim would report the name of a Go type as the message.
 func (a *adoptedTask) fail(fault types.BaseMethodFault) {
 	i := a.tasks.inventory
-	i.Registry.AtomicUpdate(i.Call(), a.task, []types.PropertyChange{
+	i.Registry.AtomicUpdate(i.NewContext(), a.task, []types.PropertyChange{
 		{Name: "info.completeTime", Val: time.Now()},
 		{Name: "info.state", Val: types.TaskInfoStateError},
 		{Name: "info.error", Val: types.LocalizedMethodFault{Fault: fault, LocalizedMessage: faultMessage(fault)}},

@@ -72,20 +72,20 @@ func (g *taskFaults) Fail(method string, n int, fault types.BaseMethodFault) {
 	g.failures[method] = &taskFailure{left: n, fault: fault}
 }
 
-// pass waits until the task may run, and returns the fault to inject.
-func (g *taskFaults) pass(r *Request) types.BaseMethodFault {
-	if r.Operator {
+// apply waits until the task may run, and returns the fault to inject.
+func (g *taskFaults) apply(r *Request) types.BaseMethodFault {
+	if r.Admin {
 		return nil
 	}
 	for _, method := range []string{r.Method.Name, AllTasks} {
-		if fault := g.passOne(method); fault != nil {
+		if fault := g.applyFor(method); fault != nil {
 			return fault
 		}
 	}
 	return nil
 }
 
-func (g *taskFaults) passOne(method string) types.BaseMethodFault {
+func (g *taskFaults) applyFor(method string) types.BaseMethodFault {
 	g.mu.Lock()
 	held, d, fault := g.held[method], g.delays[method], g.takeFailure(method)
 	g.mu.Unlock()
@@ -124,7 +124,7 @@ const refusedCall = "call of "
 
 // Refusal returns the fault with which the call is rejected, or nil.
 func (g *taskFaults) Refusal(r *Request) types.BaseMethodFault {
-	if r.Operator {
+	if r.Admin {
 		return nil
 	}
 	g.mu.Lock()

@@ -87,7 +87,7 @@ func (c *historyCollector) Get() mo.Reference {
 	shown := c.TaskHistoryCollector
 	for _, obj := range c.inventory.Registry.AllReference("Task") {
 		task := obj.(*simulator.Task)
-		c.inventory.Locked(task, func() {
+		c.inventory.WithLock(task, func() {
 			if len(c.states) == 0 || slices.Contains(c.states, task.Info.State) {
 				shown.LatestPage = append(shown.LatestPage, task.Info)
 			}

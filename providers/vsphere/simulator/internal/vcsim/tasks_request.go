@@ -15,27 +15,27 @@ import (
 // Request is a pending SOAP call. It is stored in the vcsim context, which the method passes to the task that it starts.
 type Request struct {
 	Method *simulator.Method
-	// Operator is true for the server's own calls.
-	Operator bool
+	// Admin is true for the server's own calls.
+	Admin bool
 	// Work is the work of its task in addition to vcsim's.
 	Work TaskWork
-	// claimed is set by the first task; tasks started by that task are part of it.
+	// claimed is set by the first task; tasks started by that task are its subtasks.
 	claimed atomic.Bool
 
-	mu    sync.Mutex
-	parts []*simulator.Task
+	mu       sync.Mutex
+	subtasks []*simulator.Task
 }
 
 // TaskWork is the work that vCenter does around a task and vcsim does not. All fields are optional.
 type TaskWork struct {
 	// Fault is the fault with which the task must fail.
 	Fault types.BaseMethodFault
-	// Ahead may reject the task while nothing is locked.
-	Ahead func() types.BaseMethodFault
+	// Precheck may reject the task while nothing is locked.
+	Precheck func() types.BaseMethodFault
 	// Before runs before the task, whose object is locked.
 	Before func(ctx *simulator.Context) types.BaseMethodFault
-	// Instead returns a replacement for vcsim's task body, or nil.
-	Instead func(ctx *simulator.Context) TaskBody
+	// Replace returns a replacement for vcsim's task body, or nil.
+	Replace func(ctx *simulator.Context) TaskBody
 	// After runs after a successful task, whose object is still locked.
 	After func(ctx *simulator.Context, result types.AnyType) types.BaseMethodFault
 }
@@ -48,21 +48,22 @@ func WithRequest(ctx context.Context, r *Request) context.Context {
 	return context.WithValue(ctx, requestKey{}, r)
 }
 
-// part records a task that the request's task has started.
-func (r *Request) part(task *simulator.Task) {
+// addSubtask records a task that the request's task has started.
+func (r *Request) addSubtask(task *simulator.Task) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.parts = append(r.parts, task)
+	r.subtasks = append(r.subtasks, task)
 }
 
-// wait waits for all parts to end. vcsim deletes a VM's files in a background task, which reads what the next deletion writes.
-func (r *Request) wait() {
+// waitForSubtasks waits for all subtasks to end. vcsim deletes a VM's files in a background task, which reads what the next deletion
+// writes.
+func (r *Request) waitForSubtasks() {
 	r.mu.Lock()
-	parts := r.parts
-	r.parts = nil
+	subtasks := r.subtasks
+	r.subtasks = nil
 	r.mu.Unlock()
-	for _, part := range parts {
-		part.Wait()
+	for _, subtask := range subtasks {
+		subtask.Wait()
 	}
 }
 

@@ -47,25 +47,25 @@ type Template struct {
 // templateBuilder creates the templates of a datacenter.
 type templateBuilder struct {
 	inventory  *Inventory
-	operator   *Operator
+	admin      *AdminClient
 	datacenter string
 	clusters   []*simulator.ClusterComputeResource
 }
 
-// buildTemplates returns a templateBuilder for a datacenter, given by name, with its compute clusters.
-func buildTemplates(i *Inventory, o *Operator, datacenter string, clusters []*simulator.ClusterComputeResource) *templateBuilder {
-	return &templateBuilder{inventory: i, operator: o, datacenter: datacenter, clusters: clusters}
+// newTemplateBuilder returns a templateBuilder for a datacenter, given by name, with its compute clusters.
+func newTemplateBuilder(i *Inventory, admin *AdminClient, datacenter string, clusters []*simulator.ClusterComputeResource) *templateBuilder {
+	return &templateBuilder{inventory: i, admin: admin, datacenter: datacenter, clusters: clusters}
 }
 
 // Add creates a template.
 func (b *templateBuilder) Add(spec Template) error {
 	if len(b.clusters) == 0 {
-		return fmt.Errorf("the datacenter has no cluster to hold it")
+		return fmt.Errorf("the datacenter has no cluster")
 	}
 	name := cmp.Or(spec.Cluster, b.clusters[0].Name)
 	at := slices.IndexFunc(b.clusters, func(c *simulator.ClusterComputeResource) bool { return c.Name == name })
 	if at < 0 {
-		return fmt.Errorf("there is no cluster %q", spec.Cluster)
+		return fmt.Errorf("cluster %q does not exist", spec.Cluster)
 	}
 	cluster := b.clusters[at]
 	folder, err := find[*simulator.Folder](b.inventory, path.Join("/", b.datacenter, "vm", spec.Folder))
@@ -76,15 +76,15 @@ func (b *templateBuilder) Add(spec Template) error {
 	if err != nil {
 		return err
 	}
-	started, err := methods.CreateVM_Task(context.Background(), b.operator.Client, &types.CreateVM_Task{
+	started, err := methods.CreateVM_Task(context.Background(), b.admin.Client, &types.CreateVM_Task{
 		This: folder.Self, Config: *config, Pool: *cluster.ResourcePool,
 	})
 	if err != nil {
-		return fmt.Errorf("creating it: %w", err)
+		return fmt.Errorf("creating virtual machine: %w", err)
 	}
-	ref, err := b.operator.AwaitRef(started.Returnval)
+	ref, err := b.admin.AwaitRef(started.Returnval)
 	if err != nil {
-		return fmt.Errorf("creating it: %w", err)
+		return fmt.Errorf("creating virtual machine: %w", err)
 	}
 	for _, snapshot := range spec.Snapshots {
 		if err := b.takeSnapshot(ref, snapshot); err != nil {
@@ -94,18 +94,18 @@ func (b *templateBuilder) Add(spec Template) error {
 	if spec.VirtualMachine {
 		return nil
 	}
-	if _, err := methods.MarkAsTemplate(context.Background(), b.operator.Client, &types.MarkAsTemplate{This: ref}); err != nil {
-		return fmt.Errorf("marking it: %w", err)
+	if _, err := methods.MarkAsTemplate(context.Background(), b.admin.Client, &types.MarkAsTemplate{This: ref}); err != nil {
+		return fmt.Errorf("marking as template: %w", err)
 	}
 	return nil
 }
 
 func (b *templateBuilder) takeSnapshot(vm types.ManagedObjectReference, name string) error {
-	started, err := methods.CreateSnapshot_Task(context.Background(), b.operator.Client, &types.CreateSnapshot_Task{This: vm, Name: name})
+	started, err := methods.CreateSnapshot_Task(context.Background(), b.admin.Client, &types.CreateSnapshot_Task{This: vm, Name: name})
 	if err != nil {
 		return err
 	}
-	_, err = b.operator.Await(started.Returnval)
+	_, err = b.admin.Await(started.Returnval)
 	return err
 }
 
@@ -114,9 +114,9 @@ func (b *templateBuilder) takeSnapshot(vm types.ManagedObjectReference, name str
 func (b *templateBuilder) templateConfig(spec Template, cluster *simulator.ClusterComputeResource) (*types.VirtualMachineConfigSpec, error) {
 	datastore := spec.Datastore
 	if datastore == "" && len(cluster.Datastore) > 0 {
-		datastore = entityName(b.inventory.Call(), children(b.inventory.Call(), cluster.Datastore)[0])
+		datastore = entityName(b.inventory.NewContext(), children(b.inventory.NewContext(), cluster.Datastore)[0])
 	}
-	if _, ok := child(b.inventory.Call(), cluster.Datastore, datastore); !ok {
+	if _, ok := child(b.inventory.NewContext(), cluster.Datastore, datastore); !ok {
 		return nil, fmt.Errorf("cluster %q has no datastore %q", cluster.Name, datastore)
 	}
 	devices, err := b.templateDevices(spec, cluster)
@@ -139,11 +139,11 @@ func (b *templateBuilder) templateConfig(spec Template, cluster *simulator.Clust
 }
 
 func (b *templateBuilder) templateDevices(spec Template, cluster *simulator.ClusterComputeResource) ([]types.BaseVirtualDeviceConfigSpec, error) {
-	networks := children(b.inventory.Call(), cluster.Network)
+	networks := children(b.inventory.NewContext(), cluster.Network)
 	if len(spec.Networks) > 0 {
 		networks = nil
 		for _, name := range spec.Networks {
-			network, ok := child(b.inventory.Call(), cluster.Network, name)
+			network, ok := child(b.inventory.NewContext(), cluster.Network, name)
 			if !ok {
 				return nil, fmt.Errorf("cluster %q has no network %q", cluster.Name, name)
 			}
@@ -189,7 +189,7 @@ func (b *templateBuilder) card(network mo.Entity) (types.BaseVirtualDevice, erro
 		}
 	default:
 		backing = &types.VirtualEthernetCardNetworkBackingInfo{
-			VirtualDeviceDeviceBackingInfo: types.VirtualDeviceDeviceBackingInfo{DeviceName: entityName(b.inventory.Call(), network)},
+			VirtualDeviceDeviceBackingInfo: types.VirtualDeviceDeviceBackingInfo{DeviceName: entityName(b.inventory.NewContext(), network)},
 		}
 	}
 	var devices object.VirtualDeviceList

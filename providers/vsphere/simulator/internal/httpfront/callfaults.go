@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package front
+package httpfront
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 
 const overloadPage = "<html><body>503 Service Unavailable (Failed to connect to endpoint)</body></html>"
 
-// losses counts the calls whose response is lost.
-type losses struct {
+// callCounts holds how many of the next calls are affected by a fault, by name.
+type callCounts struct {
 	mu   sync.Mutex
 	left map[string]int // below zero means all
 }
 
-func (l *losses) set(name string, n int) {
+func (l *callCounts) set(name string, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.left == nil {
@@ -25,8 +25,8 @@ func (l *losses) set(name string, n int) {
 	l.left[name] = n
 }
 
-// take reports whether the response to a call is lost.
-func (l *losses) take(name string) bool {
+// take reports whether the fault affects this call, and counts it.
+func (l *callCounts) take(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.left[name] > 0 {

@@ -27,13 +27,13 @@ func (m *Machines) RegisterCopy(vm, name string) error {
 	for key, value := range view.ExtraConfig {
 		config.ExtraConfig = append(config.ExtraConfig, &types.OptionValue{Key: key, Value: value})
 	}
-	started, err := methods.CloneVM_Task(context.Background(), m.operator.Client, &types.CloneVM_Task{
+	started, err := methods.CloneVM_Task(context.Background(), m.admin.Client, &types.CloneVM_Task{
 		This: original.Self, Folder: *original.Parent, Name: name, Spec: types.VirtualMachineCloneSpec{Config: config},
 	})
 	if err != nil {
 		return fmt.Errorf("copying %s: %w", vm, err)
 	}
-	if _, err := m.operator.Await(started.Returnval); err != nil {
+	if _, err := m.admin.Await(started.Returnval); err != nil {
 		return fmt.Errorf("copying %s: %w", vm, err)
 	}
 	return nil
@@ -73,11 +73,11 @@ func (m *Machines) PowerOff(vm string) error {
 	if err != nil {
 		return err
 	}
-	started, err := methods.PowerOffVM_Task(context.Background(), m.operator.Client, &types.PowerOffVM_Task{This: found.Self})
+	started, err := methods.PowerOffVM_Task(context.Background(), m.admin.Client, &types.PowerOffVM_Task{This: found.Self})
 	if err != nil {
 		return fmt.Errorf("powering off %s: %w", vm, err)
 	}
-	if _, err := m.operator.Await(started.Returnval); err != nil {
+	if _, err := m.admin.Await(started.Returnval); err != nil {
 		return fmt.Errorf("powering off %s: %w", vm, err)
 	}
 	return nil
@@ -90,17 +90,17 @@ func (m *Machines) Destroy(vm string) error {
 		return err
 	}
 	var on bool
-	m.inventory.Locked(found, func() { on = found.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn })
+	m.inventory.WithLock(found, func() { on = found.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn })
 	if on {
 		if err := m.PowerOff(found.Self.Value); err != nil {
 			return err
 		}
 	}
-	started, err := methods.Destroy_Task(context.Background(), m.operator.Client, &types.Destroy_Task{This: found.Self})
+	started, err := methods.Destroy_Task(context.Background(), m.admin.Client, &types.Destroy_Task{This: found.Self})
 	if err != nil {
 		return fmt.Errorf("destroying %s: %w", vm, err)
 	}
-	if _, err := m.operator.Await(started.Returnval); err != nil {
+	if _, err := m.admin.Await(started.Returnval); err != nil {
 		return fmt.Errorf("destroying %s: %w", vm, err)
 	}
 	return nil
@@ -114,13 +114,13 @@ func (m *Machines) MoveToHost(vm, host string) error {
 	}
 	cluster, ok := m.inventory.ClusterOf(found)
 	if !ok {
-		return fmt.Errorf("%s is in no cluster", vm)
+		return fmt.Errorf("%s is not in a cluster", vm)
 	}
 	target, err := m.inventory.Host(cluster, host)
 	if err != nil {
 		return err
 	}
-	ctx := m.inventory.Call()
+	ctx := m.inventory.NewContext()
 	ctx.WithLock(found, func() { m.inventory.Move(ctx, found, target) })
 	return nil
 }
@@ -137,30 +137,30 @@ func (m *Machines) PowerOnFolder(path string) ([]string, error) {
 		if child.Type != "VirtualMachine" {
 			continue
 		}
-		started, err := methods.PowerOnVM_Task(context.Background(), m.operator.Client, &types.PowerOnVM_Task{This: child})
+		started, err := methods.PowerOnVM_Task(context.Background(), m.admin.Client, &types.PowerOnVM_Task{This: child})
 		if err == nil {
-			_, err = m.operator.Await(started.Returnval)
+			_, err = m.admin.Await(started.Returnval)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("powering %s on: %w", child.Value, err)
+			return nil, fmt.Errorf("powering on %s: %w", child.Value, err)
 		}
 		refs = append(refs, child.Value)
 	}
 	return refs, nil
 }
 
-// NoteOn changes the annotation of a VM, given by reference, as another vCenter client, for example a backup program, would. It
+// Annotate changes the annotation of a VM, given by reference, as another vCenter client, for example a backup program, would. It
 // waits for the task to end.
-func (m *Machines) NoteOn(ref, note string) error {
-	started, err := methods.ReconfigVM_Task(context.Background(), m.operator.Client, &types.ReconfigVM_Task{
+func (m *Machines) Annotate(ref, note string) error {
+	started, err := methods.ReconfigVM_Task(context.Background(), m.admin.Client, &types.ReconfigVM_Task{
 		This: types.ManagedObjectReference{Type: "VirtualMachine", Value: ref},
 		Spec: types.VirtualMachineConfigSpec{Annotation: note},
 	})
 	if err == nil {
-		_, err = m.operator.Await(started.Returnval)
+		_, err = m.admin.Await(started.Returnval)
 	}
 	if err != nil {
-		return fmt.Errorf("noting on %s: %w", ref, err)
+		return fmt.Errorf("annotating %s: %w", ref, err)
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ import (
 // Account is a user name with its password.
 type Account struct{ Username, Password string }
 
-// Operator calls vCenter with its own account.
-type Operator struct {
+// AdminClient calls vCenter with its own account.
+type AdminClient struct {
 	// Client makes SOAP calls.
 	Client   *vim25.Client
 	registry *simulator.Registry
@@ -41,17 +41,17 @@ type tagStore interface {
 	DetachTag(types.ManagedObjectReference, string) types.BaseMethodFault
 }
 
-// NewOperator connects to the SOAP and REST services of vCenter.
-func NewOperator(service *simulator.Service, rest http.Handler, account Account) (*Operator, error) {
+// NewAdminClient connects to the SOAP and REST services of vCenter.
+func NewAdminClient(service *simulator.Service, rest http.Handler, account Account) (*AdminClient, error) {
 	client, err := vim25.NewClient(context.Background(), service)
 	if err != nil {
-		return nil, fmt.Errorf("connecting inside the process: %w", err)
+		return nil, fmt.Errorf("connecting within the process: %w", err)
 	}
 	tags, ok := rest.(tagStore)
 	if !ok {
-		return nil, fmt.Errorf("tags of %T cannot be read inside the process", rest)
+		return nil, fmt.Errorf("%T does not provide tags within the process", rest)
 	}
-	return &Operator{
+	return &AdminClient{
 		Client:   client,
 		registry: service.Context.Map,
 		handler:  rest,
@@ -62,14 +62,14 @@ func NewOperator(service *simulator.Service, rest http.Handler, account Account)
 }
 
 // Await waits for a task and returns its result. The registry notifies it: a property collector would take 20 ms.
-func (o *Operator) Await(ref types.ManagedObjectReference) (types.AnyType, error) {
-	info := o.results.wait(ref, func() (types.TaskInfo, bool) {
-		t, ok := o.registry.Get(ref).(*simulator.Task)
+func (a *AdminClient) Await(ref types.ManagedObjectReference) (types.AnyType, error) {
+	info := a.results.wait(ref, func() (types.TaskInfo, bool) {
+		t, ok := a.registry.Get(ref).(*simulator.Task)
 		if !ok {
 			return types.TaskInfo{}, false
 		}
 		var info types.TaskInfo
-		o.registry.WithLock(&simulator.Context{Map: o.registry}, t, func() { info = t.Info })
+		a.registry.WithLock(&simulator.Context{Map: a.registry}, t, func() { info = t.Info })
 		return info, taskFinished(info)
 	})
 	if info.Error != nil {
@@ -79,33 +79,33 @@ func (o *Operator) Await(ref types.ManagedObjectReference) (types.AnyType, error
 }
 
 // AwaitRef is Await for tasks that create an object.
-func (o *Operator) AwaitRef(ref types.ManagedObjectReference) (types.ManagedObjectReference, error) {
-	result, err := o.Await(ref)
+func (a *AdminClient) AwaitRef(ref types.ManagedObjectReference) (types.ManagedObjectReference, error) {
+	result, err := a.Await(ref)
 	if err != nil {
 		return types.ManagedObjectReference{}, err
 	}
 	made, ok := result.(types.ManagedObjectReference)
 	if !ok {
-		return made, fmt.Errorf("task %s made %T instead of an object", ref.Value, result)
+		return made, fmt.Errorf("task %s returned %T, not an object", ref.Value, result)
 	}
 	return made, nil
 }
 
 // PostEvent posts an event in vCenter.
-func (o *Operator) PostEvent(event types.BaseEvent) {
-	_, _ = methods.PostEvent(context.Background(), o.Client, &types.PostEvent{This: *o.Client.ServiceContent.EventManager, EventToPost: event})
+func (a *AdminClient) PostEvent(event types.BaseEvent) {
+	_, _ = methods.PostEvent(context.Background(), a.Client, &types.PostEvent{This: *a.Client.ServiceContent.EventManager, EventToPost: event})
 }
 
 // REST calls the REST API. Each call logs in, so that it is not affected by expired sessions.
-func (o *Operator) REST(method, path string, in, out any) error {
+func (a *AdminClient) REST(method, path string, in, out any) error {
 	var session string
-	if err := o.exchange(http.MethodPost, "/com/vmware/cis/session", "", nil, &session); err != nil {
+	if err := a.exchange(http.MethodPost, "/com/vmware/cis/session", "", nil, &session); err != nil {
 		return err
 	}
-	return o.exchange(method, path, session, in, out)
+	return a.exchange(method, path, session, in, out)
 }
 
-func (o *Operator) exchange(method, path, session string, in, out any) error {
+func (a *AdminClient) exchange(method, path, session string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return fmt.Errorf("encoding %s: %w", path, err)
@@ -114,10 +114,10 @@ func (o *Operator) exchange(method, path, session string, in, out any) error {
 	if err != nil {
 		return fmt.Errorf("calling %s: %w", path, err)
 	}
-	request.SetBasicAuth(o.account.Username, o.account.Password)
+	request.SetBasicAuth(a.account.Username, a.account.Password)
 	request.Header.Set("vmware-api-session-id", session)
 	answer := httptest.NewRecorder()
-	o.handler.ServeHTTP(answer, request)
+	a.handler.ServeHTTP(answer, request)
 	if answer.Code != http.StatusOK {
 		return fmt.Errorf("calling %s %s: status %d: %s", method, path, answer.Code, answer.Body.String())
 	}
@@ -127,8 +127,8 @@ func (o *Operator) exchange(method, path, session string, in, out any) error {
 	return json.Unmarshal(answer.Body.Bytes(), &struct{ Value any }{out})
 }
 
-// Note is called for every change of a task, while the task is locked.
-func (o *Operator) Note(t *mo.Task) { o.results.update(t) }
+// ObserveTask is called for every change of a task, while the task is locked.
+func (a *AdminClient) ObserveTask(t *mo.Task) { a.results.update(t) }
 
 // taskResults notifies waiters of tasks.
 type taskResults struct {

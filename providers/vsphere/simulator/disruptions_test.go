@@ -28,10 +28,10 @@ func TestRemovedDatastore(t *testing.T) {
 	off, running := c.clone("off", spec), c.clone("running", spec)
 	c.powerOn(running)
 	cluster := must(c.finder.ClusterComputeResource(t.Context(), "zone-b"))(t).Reference()
-	eventually(t, "all is listed", func() bool { return st.count("Datastore") == 4 && len(st.datastores(cluster)) == 2 })
+	eventually(t, "everything is listed", func() bool { return st.count("Datastore") == 4 && len(st.datastores(cluster)) == 2 })
 
 	must(0, s.RemoveDatastore("dc-1", "datastore-b"))(t)
-	eventually(t, "the stream says so", func() bool { return st.count("Datastore") == 3 && len(st.datastores(cluster)) == 1 })
+	eventually(t, "the stream reports it", func() bool { return st.count("Datastore") == 3 && len(st.datastores(cluster)) == 1 })
 	if _, err := c.finder.Datastore(t.Context(), "datastore-b"); err == nil {
 		t.Error("the datastore is found")
 	}
@@ -54,7 +54,7 @@ func TestRemovedDatastore(t *testing.T) {
 	}
 
 	must(0, s.RestoreDatastore("dc-1", "datastore-b"))(t)
-	eventually(t, "the stream says so", func() bool { return st.count("Datastore") == 4 && len(st.datastores(cluster)) == 2 })
+	eventually(t, "the stream reports it", func() bool { return st.count("Datastore") == 4 && len(st.datastores(cluster)) == 2 })
 	c.powerOn(off)
 	c.clone("vm", c.cloneSpec("/dc-1/host/zone-b/Resources", "datastore-b"))
 	if err := s.RestoreDatastore("dc-1", "datastore-b"); err == nil {
@@ -78,7 +78,7 @@ func TestDisconnectedHosts(t *testing.T) {
 	vm := c.clone("vm", spec)
 	must(0, s.DisconnectHosts("zone-b"))(t)
 	host := must(c.finder.HostSystem(t.Context(), "zone-b/zone-b-host-1"))(t).Reference()
-	eventually(t, "the stream says so", func() bool {
+	eventually(t, "the stream reports it", func() bool {
 		return st.get(host)["runtime.connectionState"] == types.HostSystemConnectionStateDisconnected &&
 			st.get(vm.Reference())["runtime.connectionState"] == types.VirtualMachineConnectionStateDisconnected
 	})
@@ -138,9 +138,9 @@ func TestRenamedNetwork(t *testing.T) {
 	c.clone("before", spec)
 	must(0, s.RenameNetwork("dc-1", simulator.NetworkName, "LAN"))(t)
 	must(0, s.RenameNetwork("dc-1", "portgroup", "other"))(t)
-	for _, gone := range []string{simulator.NetworkName, "portgroup"} {
-		if _, err := c.finder.Network(t.Context(), gone); err == nil {
-			t.Errorf("%s is found", gone)
+	for _, name := range []string{simulator.NetworkName, "portgroup"} {
+		if _, err := c.finder.Network(t.Context(), name); err == nil {
+			t.Errorf("%s is found", name)
 		}
 	}
 	must(c.finder.Network(t.Context(), "LAN"))(t)
@@ -157,7 +157,7 @@ func TestRenamedNetwork(t *testing.T) {
 }
 
 // Changes by other actors are not affected by held and failing tasks.
-func TestOutOfBand(t *testing.T) {
+func TestChangesByOtherActors(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "dc-1")
@@ -177,9 +177,9 @@ func TestOutOfBand(t *testing.T) {
 	if len(s.VMs())+len(s.Templates()) != 0 {
 		t.Errorf("left are %+v %+v", s.VMs(), s.Templates())
 	}
-	for _, gone := range []string{"vm", "vm-0", "/dc-1/vm/vm", "/dc-1/host/zone-a"} {
-		if err := s.DestroyVM(gone); err == nil {
-			t.Errorf("destroyed %s", gone)
+	for _, name := range []string{"vm", "vm-0", "/dc-1/vm/vm", "/dc-1/host/zone-a"} {
+		if err := s.DestroyVM(name); err == nil {
+			t.Errorf("destroyed %s", name)
 		}
 	}
 }
@@ -208,7 +208,7 @@ func TestTagsOfDestroyedVM(t *testing.T) {
 }
 
 // Other clients must observe that a client has put a host into maintenance mode.
-func TestMaintenanceModeThatAClientAsksForIsReported(t *testing.T) {
+func TestMaintenanceModeOfAClientIsReported(t *testing.T) {
 	t.Parallel()
 	s := simulator.Start(t, simulator.ThreeZones())
 	c := connect(t, s, "dc-1")

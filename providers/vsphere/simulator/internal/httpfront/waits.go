@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package front
+package httpfront
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// askAgain is the interval at which the cancellation of a wait is repeated until it ends.
-const askAgain = 20 * time.Millisecond
+// cancelInterval is the interval at which the cancellation of a wait is repeated until it ends.
+const cancelInterval = 20 * time.Millisecond
 
 // WaitKey identifies a long poll by the keys of its session and property collector.
 type WaitKey struct{ Session, Collector string }
@@ -27,12 +27,12 @@ type Waits struct {
 type wait struct {
 	ctx    context.Context //nolint:containedctx // It crosses vcsim, which passes no context from the request to the collector.
 	cancel context.CancelCauseFunc
-	over   chan struct{} // closed after the response
+	done   chan struct{} // closed after the response
 }
 
 // add tracks the wait until remove is called.
 func (t *Waits) add(ctx context.Context, key WaitKey) (remove func()) {
-	w := &wait{over: make(chan struct{})}
+	w := &wait{done: make(chan struct{})}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -41,7 +41,7 @@ func (t *Waits) add(ctx context.Context, key WaitKey) (remove func()) {
 	}
 	t.waits[key] = w
 	return func() {
-		close(w.over)
+		close(w.done)
 		w.cancel(nil)
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -67,9 +67,9 @@ func (t *Waits) Bind(ctx *simulator.Context, ref types.ManagedObjectReference) {
 		<-w.ctx.Done()
 		for { // vcsim ignores a cancellation that precedes the wait
 			select {
-			case <-w.over:
+			case <-w.done:
 				return
-			case <-time.After(askAgain):
+			case <-time.After(cancelInterval):
 				stock.CancelWaitForUpdates(nil)
 			}
 		}

@@ -64,7 +64,7 @@ func (s *Server) RenameNetwork(datacenter, from, to string) error {
 func (s *Server) Rename(path, name string) error {
 	e, err := s.inventory.Rename(path, name)
 	if network, ok := e.(*mo.Network); ok {
-		vcsim.FollowNetwork(s.inventory, network.Self, name)
+		vcsim.UpdateNetworkName(s.inventory, network.Self, name)
 	}
 	return err
 }
@@ -88,8 +88,8 @@ func (s *Server) forgetVM(ref types.ManagedObjectReference) {
 	s.guests.Forget(ref)
 	s.cloning.Forget(ref)
 	s.pci.Release(ref)
-	s.modules.LeaveAll(ref.Value)
-	s.visibility.Forget(ref)
-	s.drs.Leave(ref)
-	s.operator.DetachAll(ref)
+	s.modules.RemoveVM(ref.Value)
+	s.permissions.Forget(ref)
+	s.drs.RemoveVM(ref)
+	s.admin.DetachAll(ref)
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package front
+package httpfront
 
 import (
 	"maps"
@@ -57,12 +57,12 @@ func (l *listener) setDown(down bool) {
 	l.down = down
 	l.mu.Unlock()
 	if down {
-		l.cut()
+		l.resetAll()
 	}
 }
 
-// cut resets all open connections.
-func (l *listener) cut() {
+// resetAll resets all open connections.
+func (l *listener) resetAll() {
 	l.mu.Lock()
 	open := slices.Collect(maps.Keys(l.conns))
 	l.mu.Unlock()

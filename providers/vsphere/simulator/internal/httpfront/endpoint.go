@@ -1,9 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package front is the network endpoint of a simulated vCenter: it accepts and counts calls, and can delay, reject, lose or abort
+// Package httpfront is the network endpoint of a simulated vCenter: it accepts and counts calls, and can delay, reject, lose or abort
 // them.
-package front
+package httpfront
 
 import (
 	"bytes"
@@ -31,14 +31,14 @@ type Endpoint struct {
 	// Waits holds the pending long polls.
 	Waits Waits
 
-	listener *listener
-	server   *http.Server
-	mux      http.Handler
-	calls    callCounter
-	latency  latency
-	losses   losses // responses
-	overload losses // calls
-	holds    holds
+	listener      *listener
+	server        *http.Server
+	mux           http.Handler
+	calls         callCounter
+	latency       latency
+	lostResponses callCounts // responses
+	overload      callCounts // calls
+	holds         holds
 
 	host        string // host name of the certificate
 	certificate atomic.Pointer[tls.Certificate]
@@ -113,7 +113,7 @@ func (f *Endpoint) RenewCertificate() error {
 		return err
 	}
 	f.certificate.Store(&certificate)
-	f.listener.cut()
+	f.listener.resetAll()
 	return nil
 }
 
@@ -131,7 +131,7 @@ func (f *Endpoint) Calls() map[string]int { return f.calls.snapshot() }
 func (f *Endpoint) ResetCalls() { f.calls.reset() }
 
 // LoseAnswers executes the next n calls with this name without responding; n below zero means all.
-func (f *Endpoint) LoseAnswers(name string, n int) { f.losses.set(name, n) }
+func (f *Endpoint) LoseAnswers(name string, n int) { f.lostResponses.set(name, n) }
 
 // Overload responds to the next n calls with this name with status 503 without executing them; n below zero means all.
 func (f *Endpoint) Overload(name string, n int) { f.overload.set(name, n) }
@@ -139,8 +139,8 @@ func (f *Endpoint) Overload(name string, n int) { f.overload.set(name, n) }
 // Hold hangs calls with this name without executing them, until it is called again with false.
 func (f *Endpoint) Hold(name string, on bool) { f.holds.set(name, on) }
 
-// enter admits a request unless the server is closing.
-func (f *Endpoint) enter() bool {
+// admit admits a request unless the server is closing.
+func (f *Endpoint) admit() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.closed {
@@ -150,7 +150,7 @@ func (f *Endpoint) enter() bool {
 }
 
 func (f *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !f.enter() {
+	if !f.admit() {
 		return
 	}
 	defer f.done.Done()
@@ -162,7 +162,7 @@ func (f *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil || f.latency.wait(r.Context()) != nil {
 		return // the client has disconnected
 	}
-	if f.losses.take(name) {
+	if f.lostResponses.take(name) {
 		panic(http.ErrAbortHandler) // closes the connection
 	}
 	maps.Copy(w.Header(), answer.Header())
