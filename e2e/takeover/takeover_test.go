@@ -75,7 +75,7 @@ func (w *world) preflight(dir, name string) string {
 	out, err = exec.CommandContext(w.Context(), program, "preflight", name, "--kubeconfig", w.management.Kubeconfig, "--cache-dir", dir).CombinedOutput()
 	w.Expect(err).NotTo(HaveOccurred(), "nothing stops the change: %s", out)
 	w.Log(string(out))
-	w.Expect(string(out)).To(And(Not(ContainSubstring("Refused")), ContainSubstring("0 to be put right before")))
+	w.Expect(string(out)).To(And(Not(ContainSubstring("Refused")), ContainSubstring("0 to fix before the takeover")))
 	return string(out)
 }
 

@@ -164,6 +164,6 @@ func (w *tenancy) floods() {
 	}}
 	u.Cluster(infra)
 	vc.IsEnded(w.t)
-	w.refused(infra, "the answer is too long")
+	w.refused(infra, "the response is too long")
 	workload.IsEnded(w.t)
 }

@@ -36,10 +36,10 @@ type Options struct {
 // AddFlags adds the flags for these options.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.KubeadmVersion, "kubeadm-control-plane-version", "",
-		"Version of the kubeadm control-plane provider, such as v1.14.2, where clusterctl's inventory does not have it. Single machines of a control plane "+
-			"are moved only with versions for which that is tested.")
-	fs.IntVar(&o.Rebalances, "rebalance-concurrency", 10, "Clusters looked at at the same time whose control planes may have to be spread anew.")
-	fs.IntVar(&o.Spread, "spread-concurrency", 10, "Clusters whose workers are spread over failure domains at the same time.")
+		"Version of the kubeadm control-plane provider, for example v1.14.2, if clusterctl's inventory does not have it. Single control-plane machines "+
+			"are only moved with tested versions.")
+	fs.IntVar(&o.Rebalances, "rebalance-concurrency", 10, "Number of clusters whose control planes to rebalance simultaneously.")
+	fs.IntVar(&o.Spread, "spread-concurrency", 10, "Number of clusters whose workers to spread simultaneously.")
 }
 
 // A provider must request the permissions for its own kinds: get, list, watch and patch its clusters and machines, and patch the
@@ -69,7 +69,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, watchFilter string, of Of, o Opt
 	if err := (&spread.Reconciler{
 		Client: c, Live: live, Provider: of.Provider, Recorder: manager.Recorder(mgr, "spread"), Clock: now, Metrics: of.Metrics,
 	}).SetupWithManager(ctx, mgr, watchFilter, watch.Workers(o.Spread)); err != nil {
-		return fmt.Errorf("adding controller that spreads workers: %w", err)
+		return fmt.Errorf("adding spread controller: %w", err)
 	}
 	return nil
 }

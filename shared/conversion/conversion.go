@@ -52,7 +52,7 @@ func Keeping[H, S any, hub object[H], spoke object[S]](fromHub func(hub, spoke),
 		fromHub(src, dst)
 		// This clears the metadata of the hub, so it must come last.
 		if err := utilconversion.MarshalDataUnsafeNoCopy(src, dst); err != nil {
-			return fmt.Errorf("keeping what only the hub has in annotation %s: %w", utilconversion.DataAnnotation, err)
+			return fmt.Errorf("storing fields of the hub version in annotation %s: %w", utilconversion.DataAnnotation, err)
 		}
 		return nil
 	}
@@ -83,7 +83,7 @@ func kept[H any, hub object[H]](ctx context.Context, spoke client.Object) hub {
 	spoke.SetAnnotations(annotations)
 	kept := hub(new(H))
 	if err := json.Unmarshal([]byte(data), kept); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Annotation cannot be read: what only the stored version has is lost", "annotation", utilconversion.DataAnnotation,
+		ctrl.LoggerFrom(ctx).Error(err, "Annotation cannot be read, fields of the stored version are lost", "annotation", utilconversion.DataAnnotation,
 			"kind", fmt.Sprintf("%T", kept), "namespace", spoke.GetNamespace(), "name", spoke.GetName())
 		return new(H)
 	}

@@ -48,7 +48,7 @@ type handler struct {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, review := r.Context(), &apiextensionsv1.ConversionReview{}
 	if err := json.NewDecoder(r.Body).Decode(review); err != nil || review.Request == nil {
-		http.Error(w, "the body is no ConversionReview with a request", http.StatusBadRequest)
+		http.Error(w, "the body is not a ConversionReview with a request", http.StatusBadRequest)
 		return
 	}
 	review.Response = &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}

@@ -62,7 +62,7 @@ func (w way[A, B, from, to]) convert(ctx context.Context, src from, dst to) erro
 	if data, found := dst.GetAnnotations()[w.kept]; found {
 		annotate(dst, w.kept, "")
 		if err := w.restore(dst, []byte(data)); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Annotation cannot be read: what only the other version has is lost", "annotation", w.kept,
+			ctrl.LoggerFrom(ctx).Error(err, "Annotation cannot be read, fields of the other version are lost", "annotation", w.kept,
 				"kind", fmt.Sprintf("%T", dst), "namespace", dst.GetNamespace(), "name", dst.GetName())
 		}
 	}
@@ -75,7 +75,7 @@ func (w way[A, B, from, to]) convert(ctx context.Context, src from, dst to) erro
 	}
 	data, err := json.Marshal(lost)
 	if err != nil {
-		return fmt.Errorf("keeping in annotation %s what the other version does not have: %w", w.keep, err)
+		return fmt.Errorf("storing fields that the other version does not have in annotation %s: %w", w.keep, err)
 	}
 	annotate(dst, w.keep, string(data))
 	return nil

@@ -130,9 +130,9 @@ func (b between) meansTheSame(ctx context.Context, candidate []byte, back conver
 	case err != nil:
 		return err
 	case !there.exact:
-		return errors.New("the kind does not have some of the fields")
+		return errors.New("the kind lacks some of the fields")
 	case !sameContent(there.object, back.object) || !sameContent(again.object, without.object):
-		return errors.New("its values change what the object means")
+		return errors.New("its values change the meaning of the object")
 	default:
 		return nil
 	}

@@ -244,9 +244,9 @@ func TestMessages(t *testing.T) {
 		{0, wants(), bad("b"), "datastore ds-b is gone; unhealthy since 2026-01-01T12:00:00Z, cordoned from 2026-01-01T12:02:00Z unless it recovers"},
 		{grace, wants(), bad("b"), "datastore ds-b is gone; unhealthy since 2026-01-01T12:00:00Z"},
 		{time.Hour, wants(), good("b"), "healthy again since 2026-01-01T13:00:00Z, Active from 2026-01-01T13:10:00Z if it stays so"},
-		{2 * time.Hour, wants(), unknown("b"), "connection refused; could not be looked up since 2026-01-01T14:00:00Z, so it still counts as Unhealthy"},
+		{2 * time.Hour, wants(), unknown("b"), "connection refused; lookups have failed since 2026-01-01T14:00:00Z, so it still counts as Unhealthy"},
 		{2 * time.Hour, wants("b", "Cordoned"), bad("b"), "cordoned by spec.distribution; datastore ds-b is gone; unhealthy since 2026-01-01T14:00:00Z"},
-		{3 * time.Hour, wants("b", "Evicting"), good("b"), "being emptied by spec.distribution; healthy again since 2026-01-01T15:00:00Z, Active from 2026-01-01T15:10:00Z if it stays so"},
+		{3 * time.Hour, wants("b", "Evicting"), good("b"), "evicted by spec.distribution; healthy again since 2026-01-01T15:00:00Z, Active from 2026-01-01T15:10:00Z if it stays so"},
 	}
 	for _, step := range steps {
 		l.spec = step.spec

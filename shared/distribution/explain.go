@@ -24,9 +24,9 @@ func (e *evaluation) explain(d *domain) {
 	switch {
 	case d.removed:
 		reason, message = faultlinev1.ReasonDomainRemoved, fmt.Sprintf(
-			"is no failure domain of this cluster since %s, and no other takes control planes", stamp(d.status.RemovedSince))
+			"is not a failure domain of this cluster since %s, and no other takes control planes", stamp(d.status.RemovedSince))
 	case d.intent == faultlinev1.DomainEvicting:
-		reason, message = faultlinev1.ReasonEvictionRequested, join("being emptied by spec.distribution", message)
+		reason, message = faultlinev1.ReasonEvictionRequested, join("evicted by spec.distribution", message)
 	case d.seen.Deleting:
 		reason, message = faultlinev1.ReasonDomainDeleting, join("is being deleted", message)
 	case d.intent == faultlinev1.DomainCordoned:
@@ -41,7 +41,7 @@ func (e *evaluation) health(d *domain) (reason, message string) {
 	switch {
 	case d.stale():
 		return cmp.Or(d.seen.Reason, faultlinev1.ReasonLookupFailed), join(d.seen.Message,
-			fmt.Sprintf("could not be looked up since %s, so it still counts as %s", stamp(s.StaleSince), s.Health))
+			fmt.Sprintf("lookups have failed since %s, so it still counts as %s", stamp(s.StaleSince), s.Health))
 	case e.frozen && d.turned():
 		return faultlinev1.ReasonTooManyDomainsUnhealthy, join(d.seen.Message, fmt.Sprintf(
 			"unhealthy since %s, and still counts as %s, because more than half of the domains turned unhealthy at once: if it is down, cordon it in spec.distribution",

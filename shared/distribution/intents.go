@@ -18,7 +18,7 @@ func WrongIntents(intents []faultlinev1.FailureDomainIntent, isDomain func(name 
 	for _, intent := range intents {
 		before, known := states[intent.Name]
 		if known && before != intent.State {
-			wrong = append(wrong, fmt.Sprintf("%s is to be %s and %s", intent.Name, before, intent.State))
+			wrong = append(wrong, fmt.Sprintf("%s has both states %s and %s", intent.Name, before, intent.State))
 		}
 		states[intent.Name] = intent.State
 		if !known && !isDomain(intent.Name) {
@@ -28,7 +28,7 @@ func WrongIntents(intents []faultlinev1.FailureDomainIntent, isDomain func(name 
 	return correct(wrong)
 }
 
-func noDomain(name string) string { return name + " is no failure domain of this cluster" }
+func noDomain(name string) string { return name + " is not a failure domain of this cluster" }
 
 // correct adds the field and the fix to errors about its entries; "" if there are none.
 func correct(wrong []string) string {
@@ -40,5 +40,5 @@ func correct(wrong []string) string {
 
 // NoRoom appends the fix to the reason for which there is no capacity for machines.
 func NoRoom(why string) string {
-	return why + ": add room or a failure domain, or set the state of one to Active in spec.distribution.failureDomains"
+	return why + ": add capacity or a failure domain, or set the state of one to Active in spec.distribution.failureDomains"
 }

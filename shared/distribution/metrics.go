@@ -54,13 +54,13 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		return prometheus.NewDesc("faultline_failure_domain_"+name, help, append([]string{"namespace", "cluster"}, labels...), nil)
 	}
 	m := &Metrics{
-		state:    desc("state", "State of a failure domain: 1 for the one it is in.", "domain", "state"),
+		state:    desc("state", "State of a failure domain: 1 for the current state, 0 for the others.", "domain", "state"),
 		machines: desc("machines", "Machines in a failure domain.", "domain", "role"),
-		skew:     desc("skew", "Difference between the most and the fewest control-plane machines in a domain that takes them."),
-		workerSkew: desc("worker_skew", "Difference between the most and the fewest machines of a MachineDeployment in a domain that takes them.",
+		skew:     desc("skew", "Difference between the highest and the lowest number of control-plane machines in the failure domains that receive them."),
+		workerSkew: desc("worker_skew", "Difference between the highest and the lowest number of machines of a MachineDeployment in the failure domains that receive them.",
 			"machine_deployment"),
-		waiting:   desc("waiting_machines", "Machines that wait for a place in their failure domain.", "reason"),
-		misplaced: desc("misplaced_machines", "Machines that are in another failure domain than they were asked to be in."),
+		waiting:   desc("waiting_machines", "Machines that wait for their failure domain.", "reason"),
+		misplaced: desc("misplaced_machines", "Machines in another failure domain than the requested one."),
 		moves:     desc("moves_total", "Machines moved to another failure domain.", "role", "outcome"),
 		clusters:  map[types.NamespacedName]snapshot{},
 	}

@@ -72,7 +72,7 @@ func Receives(
 		return state, Refusal{}
 	}
 	return state, Refusal{Reason: faultlinev1.ReasonFailureDomainNotReady, Message: fmt.Sprintf(
-		"failure domain %s is to be %s and receives no machines: spec.distribution asks for it%s", domain, state, wayOut(state, faultlinev1.ReasonCordonRequested))}
+		"failure domain %s will be %s and receives no machines, as set in spec.distribution%s", domain, state, wayOut(state, faultlinev1.ReasonCordonRequested))}
 }
 
 // refusalOf returns the reason that a provider has observed. Reasons that package distribution sets, and failed lookups, do not
@@ -96,5 +96,5 @@ func wayOut(state faultlinev1.DomainState, reason string) string {
 	if state != faultlinev1.DomainEvicting && reason != faultlinev1.ReasonCordonRequested {
 		return ""
 	}
-	return "; have it receive machines again, or delete the Machine: a control plane makes another one elsewhere"
+	return "; let it receive machines again, or delete the Machine: its control plane creates another one in another failure domain"
 }

@@ -47,7 +47,7 @@ func receptions() map[string]reception {
 		"not listed by the status": {wanted: nothing, known: unlisted, state: faultlinev1.DomainActive},
 		"not listed by the status and cordoned": {
 			wanted: wants(faultlinev1.DomainCordoned), known: unlisted,
-			state: faultlinev1.DomainCordoned, reason: notReady, message: "spec.distribution asks for it; have it receive machines again, or delete the Machine",
+			state: faultlinev1.DomainCordoned, reason: notReady, message: "as set in spec.distribution; let it receive machines again, or delete the Machine",
 		},
 		"cordoned for its health": {
 			wanted: nothing, known: known(faultlinev1.DomainCordoned, faultlinev1.DomainUnhealthy, "DatastoreNotFound"),
@@ -67,11 +67,11 @@ func receptions() map[string]reception {
 		},
 		"never seen healthy and evicted where machines wait inside": {
 			wanted: wants(faultlinev1.DomainEvicting), known: known(faultlinev1.DomainEvicting, faultlinev1.DomainPending, "EvictionRequested"), pending: pendingWaits,
-			state: faultlinev1.DomainEvicting, reason: notReady, message: "; have it receive machines again, or delete the Machine: a control plane makes another one elsewhere",
+			state: faultlinev1.DomainEvicting, reason: notReady, message: "; let it receive machines again, or delete the Machine: its control plane creates another one in another failure domain",
 		},
 		"evicted and the status does not say so yet": {
 			wanted: wants(faultlinev1.DomainEvicting), known: known(faultlinev1.DomainActive, faultlinev1.DomainHealthy, ""),
-			state: faultlinev1.DomainEvicting, reason: notReady, message: "failure domain a is to be Evicting",
+			state: faultlinev1.DomainEvicting, reason: notReady, message: "failure domain a will be Evicting",
 		},
 		"wanted again and the status does not say so yet": {
 			wanted: nothing, known: known(faultlinev1.DomainCordoned, faultlinev1.DomainHealthy, faultlinev1.ReasonCordonRequested),

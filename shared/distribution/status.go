@@ -52,7 +52,7 @@ func InPlace(machines []Machine) metav1.Condition {
 	}
 	slices.Sort(said)
 	condition.Status, condition.Reason = metav1.ConditionFalse, faultlinev1.ReasonMachinesElsewhere
-	condition.Message = clip(strings.Join(said, "\n") + "\nmove them back, or delete the Machines: until then they count where they are")
+	condition.Message = clip(strings.Join(said, "\n") + "\nmove them back, or delete the Machines; they count in their current failure domain")
 	return condition
 }
 
@@ -143,7 +143,7 @@ func (r Result) Condition() metav1.Condition {
 		condition.Status, condition.Reason = metav1.ConditionTrue, faultlinev1.ReasonNoFailureDomains
 	case r.TooManyUnhealthy:
 		condition.Reason = faultlinev1.ReasonTooManyDomainsUnhealthy
-		condition.Message = "More than half of the failure domains turned unhealthy at once, so none is cordoned for its health; look at what reports it first, " +
+		condition.Message = "More than half of the failure domains turned unhealthy at once, so none is cordoned automatically: check the health source first, " +
 			"and cordon those that are down in spec.distribution:\n" +
 			r.describe(func(d faultlinev1.DomainStatus) bool { return !d.UnhealthySince.IsZero() })
 	case r.Kept != "":

@@ -72,7 +72,7 @@ func (l *layout) short(targets map[string]int, replicas int) []Blocked {
 		if homeless <= 0 {
 			return nil
 		}
-		return []Blocked{{ReasonNoCapacity, fmt.Sprintf("no domain is Active, to take %d machines", homeless)}}
+		return []Blocked{{ReasonNoCapacity, fmt.Sprintf("no failure domain is Active for %d machines", homeless)}}
 	}
 	ideal := l.targets(replicas, unbounded)
 	missing := total(ideal) - total(targets)
@@ -86,7 +86,7 @@ func (l *layout) short(targets map[string]int, replicas int) []Blocked {
 			full = append(full, p.name)
 		}
 	}
-	return []Blocked{{ReasonNoCapacity, fmt.Sprintf("no room for %d more machines in: %s", max(missing, notMade), list(full))}}
+	return []Blocked{{ReasonNoCapacity, fmt.Sprintf("no capacity for %d more machines in: %s", max(missing, notMade), list(full))}}
 }
 
 // moves lists the moves that lead from the layout to targets.

@@ -288,7 +288,7 @@ func TestBalanceBlockedAndFull(t *testing.T) {
 	if want := []string{fd.ReasonMachineUnhealthy, fd.ReasonNoCapacity}; !slices.Equal(reasons(plan), want) {
 		t.Errorf("blocked: got %+v, want %v", plan.Blocked, want)
 	}
-	if message := plan.Blocked[1].Message; message != "no room for 1 more machines in: b" {
+	if message := plan.Blocked[1].Message; message != "no capacity for 1 more machines in: b" {
 		t.Errorf("message: %q", message)
 	}
 }

@@ -114,9 +114,9 @@ func sortOut(places []*place, loads loads) (own, free, shared []*place) {
 func (l *layout) refusal(loads loads) error {
 	own, free, _ := sortOut(l.in(Active), loads)
 	if full := len(own) + len(free); full > 0 {
-		return fmt.Errorf("%w: %d that it may use are full, the others hold other keys", ErrNoCapacity, full)
+		return fmt.Errorf("%w: %d allowed ones are full, the others have other keys", ErrNoCapacity, full)
 	}
-	return fmt.Errorf("%w for it and %w: each holds another key", ErrNoDomain, ErrNoCapacity)
+	return fmt.Errorf("%w for it and %w: each has another key", ErrNoDomain, ErrNoCapacity)
 }
 
 func (l loads) mostOwnFirst(a, b *place) int {

@@ -83,7 +83,7 @@ func newPlace(domain Domain) (*place, error) {
 		return nil, fmt.Errorf("failure domain in state %s has no name", p.state)
 	}
 	if p.state != Active && p.state != Cordoned && p.state != Evicting {
-		return nil, fmt.Errorf("failure domain %q: state %q is none of %s, %s, %s", p.name, p.state, Active, Cordoned, Evicting)
+		return nil, fmt.Errorf("failure domain %q: state %q must be %s, %s or %s", p.name, p.state, Active, Cordoned, Evicting)
 	}
 	if domain.Capacity != nil {
 		p.room = max(0, *domain.Capacity)

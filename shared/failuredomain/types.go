@@ -101,7 +101,7 @@ var (
 	// ErrNoDomain is returned if no domain may receive the machine.
 	ErrNoDomain = errors.New("no active failure domain")
 	// ErrNoCapacity is returned if the domains that may receive the machine have no capacity for it.
-	ErrNoCapacity = errors.New("no failure domain with room")
+	ErrNoCapacity = errors.New("no failure domain with capacity")
 	// ErrNoMachine is returned if there is no machine to choose from.
 	ErrNoMachine = errors.New("no machine to remove")
 )

@@ -22,7 +22,7 @@ func Described[S, O, T any](t tester, all []Fault[S, O, T]) {
 	t.Helper()
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
-		t.Errorf("reading the faults that are described: %v", err)
+		t.Errorf("reading the described faults: %v", err)
 	}
 	rows := strings.Split(string(readme), "\n")
 	named := map[string]bool{}
@@ -35,7 +35,7 @@ func Described[S, O, T any](t tester, all []Fault[S, O, T]) {
 			t.Errorf("fault %s does nothing", fault.Name)
 		}
 		if fault.Is == "" || fault.Breaks == "" {
-			t.Errorf("fault %s has no text for what happens, or for the rule that it breaks", fault.Name)
+			t.Errorf("fault %s does not describe its effect, or the rule that it breaks", fault.Name)
 		}
 		if row := fmt.Sprintf("| `%s` | %s | %s |", fault.Usage(), fault.Is, fault.Breaks); !slices.Contains(rows, row) {
 			t.Errorf("README.md lacks the row %s", row)

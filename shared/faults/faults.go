@@ -71,7 +71,7 @@ func Named[S, O, T any](all []Fault[S, O, T], name string) (Fault[S, O, T], erro
 		for i := range all {
 			names[i] = all[i].Name
 		}
-		return Fault[S, O, T]{}, fmt.Errorf("there is no fault %q; there are %s", name, strings.Join(names, ", "))
+		return Fault[S, O, T]{}, fmt.Errorf("unknown fault %q: must be one of %s", name, strings.Join(names, ", "))
 	}
 	return all[at], nil
 }

@@ -58,7 +58,7 @@ func (o Owner) Held(ctx context.Context, name string, pool ipamclusterv1.IPPoolR
 		return Answer{}, err
 	}
 	if claim == nil {
-		return Answer{Problem: fmt.Sprintf("%s %s is gone, and with it the hold on its address, which another machine may be given: replace the Machine", claimKind, name)}, nil
+		return Answer{Problem: fmt.Sprintf("%s %s was deleted, so its address may be allocated to another machine: replace the Machine", claimKind, name)}, nil
 	}
 	return o.use(ctx, claim, pool)
 }
@@ -87,11 +87,11 @@ func (o Owner) otherPool(ctx context.Context, claim *ipamclusterv1.IPAddressClai
 	if err != nil {
 		return "", err
 	}
-	of := fmt.Sprintf("%s %s is of %s, not of %s", claimKind, claim.Name, title(claim.Spec.PoolRef), title(pool))
+	of := fmt.Sprintf("%s %s refers to %s, not to %s", claimKind, claim.Name, title(claim.Spec.PoolRef), title(pool))
 	if user != "" {
-		return fmt.Sprintf("%s, and %s has its address: replace the Machine", of, user), nil
+		return fmt.Sprintf("%s, and %s uses its address: replace the Machine", of, user), nil
 	}
-	return of + ": an address is claimed again when it is gone", o.Release(ctx, claim)
+	return of + ": an address is claimed again after the claim is deleted", o.Release(ctx, claim)
 }
 
 // title returns the name of a pool in messages.
@@ -104,7 +104,7 @@ func (o Owner) answer(ctx context.Context, claim *ipamclusterv1.IPAddressClaim, 
 		case err != nil:
 			return Answer{}, err
 		case address != nil && address.Spec.ClaimRef.Name != "" && address.Spec.ClaimRef.Name != claim.Name:
-			return Answer{Problem: fmt.Sprintf("%s has answered %s %s with IPAddress %s, which is that of %s: delete the claim, or repair the pool's provider",
+			return Answer{Problem: fmt.Sprintf("%s assigned IPAddress %[4]s of %[5]s to %[2]s %[3]s: delete the claim, or repair the pool's provider",
 				title(pool), claimKind, claim.Name, name, address.Spec.ClaimRef.Name)}, nil
 		case address != nil:
 			return Answer{Address: &address.Spec}, nil
@@ -133,7 +133,7 @@ func refusal(claim *ipamclusterv1.IPAddressClaim, pool string) string {
 	if ready == nil || ready.Status != metav1.ConditionFalse {
 		return ""
 	}
-	return fmt.Sprintf("%s gives no address: %s: %s", pool, ready.Reason, ready.Message)
+	return fmt.Sprintf("%s allocates no address: %s: %s", pool, ready.Reason, ready.Message)
 }
 
 // ReleaseAll releases all addresses of the owner. It needs the index OwnerIndex of IPAddressClaims.

@@ -86,7 +86,7 @@ func (o Owner) Unusable(ctx context.Context, claim client.Object, kind string) (
 		if deleted {
 			err = o.finishOff(ctx, claim, other)
 		}
-		return fmt.Sprintf("%s %s belongs to %s %s: it must go first", kind, claim.GetName(), other.Kind, other.Name), err
+		return fmt.Sprintf("%s %s belongs to %s %s: wait until that is deleted", kind, claim.GetName(), other.Kind, other.Name), err
 	}
 	if !deleted {
 		return "", nil
@@ -96,16 +96,16 @@ func (o Owner) Unusable(ctx context.Context, claim client.Object, kind string) (
 	case err != nil:
 		return "", err
 	case user != "":
-		return fmt.Sprintf("%s %s is being deleted, though %s has its address: it goes with the Machine, delete that", kind, claim.GetName(), user), nil
+		return fmt.Sprintf("%s %s is being deleted, but %s still uses its address: delete the Machine to release it", kind, claim.GetName(), user), nil
 	}
-	return fmt.Sprintf("%s %s is being deleted: its address is claimed again when it is gone", kind, claim.GetName()), o.letGo(ctx, claim)
+	return fmt.Sprintf("%s %s is being deleted: its address is claimed again after the deletion", kind, claim.GetName()), o.letGo(ctx, claim)
 }
 
 // finishOff removes the finalizer from a claim whose owner no longer exists, because no controller will release it.
 func (o Owner) finishOff(ctx context.Context, claim client.Object, other *metav1.OwnerReference) error {
 	former, err := o.Client.Scheme().New(o.Kind)
 	if err != nil {
-		return fmt.Errorf("looking for %s %s: %w", o.Kind.Kind, other.Name, err)
+		return fmt.Errorf("reading %s %s: %w", o.Kind.Kind, other.Name, err)
 	}
 	owner := former.(client.Object)
 	err = o.Client.Get(ctx, client.ObjectKey{Namespace: claim.GetNamespace(), Name: other.Name}, owner)
@@ -145,7 +145,7 @@ func Overdue(claim client.Object, kind, pool string, now time.Time) (problem str
 	if left := Patience - now.Sub(claim.GetCreationTimestamp().Time); left > 0 {
 		return "", left
 	}
-	return fmt.Sprintf("%s has given no address to %s %s in %s: see that the pool exists and that its provider runs",
+	return fmt.Sprintf("%s has not allocated an address to %s %s for %s: check that the pool exists and that its provider runs",
 		pool, kind, claim.GetName(), Patience), 0
 }
 

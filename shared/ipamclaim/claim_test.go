@@ -116,11 +116,11 @@ func TestWhatKeepsAnAddressFromComingIsTold(t *testing.T) {
 		c.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
 	})
 	s.Expect(s.ask()).To(Equal(ipamclaim.Answer{
-		Problem: "Pool p has given no address to IPAddressClaim m-p in 1m0s: see that the pool exists and that its provider runs"}))
+		Problem: "Pool p has not allocated an address to IPAddressClaim m-p for 1m0s: check that the pool exists and that its provider runs"}))
 	s.change(func(c *ipamclusterv1.IPAddressClaim) {
 		c.Status.Conditions = []metav1.Condition{{Type: ipamclusterv1.IPAddressClaimReadyCondition, Status: metav1.ConditionFalse, Reason: "PoolExhausted", Message: "no address is free"}}
 	})
-	s.Expect(s.ask()).To(Equal(ipamclaim.Answer{Problem: "Pool p gives no address: PoolExhausted: no address is free"}))
+	s.Expect(s.ask()).To(Equal(ipamclaim.Answer{Problem: "Pool p allocates no address: PoolExhausted: no address is free"}))
 }
 
 func TestARefusedClaimIsATerminalError(t *testing.T) {
@@ -134,7 +134,7 @@ func TestARefusedClaimIsATerminalError(t *testing.T) {
 	_, err := s.owner.Address(t.Context(), "m-p", pool())
 	var refused *reconcile.RefusedError
 	s.Expect(errors.As(err, &refused)).To(BeTrue())
-	s.Expect(refused.Error()).To(And(HavePrefix("the API server refuses IPAddressClaim m-p: "), HaveSuffix("raise the ResourceQuota, or delete what is not needed")))
+	s.Expect(refused.Error()).To(And(HavePrefix("the API server rejects IPAddressClaim m-p: "), HaveSuffix("raise the ResourceQuota, or delete unused objects")))
 }
 
 func TestADeletedClaimIsLetGoUnlessItsAddressIsInUse(t *testing.T) {
@@ -143,10 +143,10 @@ func TestADeletedClaimIsLetGoUnlessItsAddressIsInUse(t *testing.T) {
 	s.ask()
 	s.Expect(s.client.Delete(t.Context(), s.claim())).To(Succeed())
 	s.user = "host h"
-	s.Expect(s.ask().Problem).To(Equal("IPAddressClaim m-p is being deleted, though host h has its address: it goes with the Machine, delete that"))
+	s.Expect(s.ask().Problem).To(Equal("IPAddressClaim m-p is being deleted, but host h still uses its address: delete the Machine to release it"))
 	s.Expect(s.claim()).NotTo(BeNil())
 	s.user = ""
-	s.Expect(s.ask().Problem).To(ContainSubstring("its address is claimed again when it is gone"))
+	s.Expect(s.ask().Problem).To(ContainSubstring("its address is claimed again after the deletion"))
 	s.Expect(s.claim()).To(BeNil())
 	s.Expect(s.ask()).To(BeZero())
 	s.Expect(s.claim()).NotTo(BeNil(), "claimed anew")
@@ -160,7 +160,7 @@ func TestAClaimOfAnotherOwnerIsWaitedForAndFinishedOffWhenThatIsGone(t *testing.
 	theirs.Object = former
 	_, err := theirs.Address(t.Context(), "m-p", pool())
 	s.Expect(err).NotTo(HaveOccurred())
-	const told = "IPAddressClaim m-p belongs to Machine former: it must go first"
+	const told = "IPAddressClaim m-p belongs to Machine former: wait until that is deleted"
 	s.Expect(s.ask().Problem).To(Equal(told))
 	s.Expect(s.client.Delete(t.Context(), s.claim())).To(Succeed())
 	s.Expect(s.ask().Problem).To(Equal(told))

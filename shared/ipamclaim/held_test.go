@@ -35,7 +35,7 @@ func (s *story) held() ipamclaim.Answer {
 func TestAnAddressInUseIsNotClaimedAgainWhenItsClaimIsGone(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	s.Expect(s.held().Problem).To(HavePrefix("IPAddressClaim m-p is gone"))
+	s.Expect(s.held().Problem).To(HavePrefix("IPAddressClaim m-p was deleted"))
 	s.Expect(s.claim()).To(BeNil())
 	s.ask()
 	s.change(func(c *ipamclusterv1.IPAddressClaim) {
@@ -68,10 +68,10 @@ func TestAClaimOfAnotherPoolIsGivenBackUnlessItsAddressIsInUse(t *testing.T) {
 	s.ask()
 	s.change(func(c *ipamclusterv1.IPAddressClaim) { c.Spec.PoolRef.Name = "other" })
 	s.user = "host h"
-	s.Expect(s.ask().Problem).To(Equal("IPAddressClaim m-p is of Pool other, not of Pool p, and host h has its address: replace the Machine"))
+	s.Expect(s.ask().Problem).To(Equal("IPAddressClaim m-p refers to Pool other, not to Pool p, and host h uses its address: replace the Machine"))
 	s.Expect(s.claim()).NotTo(BeNil())
 	s.user = ""
-	s.Expect(s.ask().Problem).To(ContainSubstring("an address is claimed again when it is gone"))
+	s.Expect(s.ask().Problem).To(ContainSubstring("an address is claimed again after the claim is deleted"))
 	s.Expect(s.claim()).To(BeNil())
 	s.Expect(s.ask()).To(BeZero())
 	s.Expect(s.claim().Spec.PoolRef).To(Equal(pool()))
@@ -85,7 +85,7 @@ func TestAnAddressOfAnotherClaimIsNotUsed(t *testing.T) {
 	s.Expect(s.client.Create(t.Context(), &ipamclusterv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p-1"},
 		Spec: ipamclusterv1.IPAddressSpec{Address: "10.0.0.7", ClaimRef: ipamclusterv1.IPAddressClaimReference{Name: "theirs"}}})).To(Succeed())
 	s.Expect(s.ask()).To(Equal(ipamclaim.Answer{
-		Problem: "Pool p has answered IPAddressClaim m-p with IPAddress p-1, which is that of theirs: delete the claim, or repair the pool's provider"}))
+		Problem: "Pool p assigned IPAddress p-1 of theirs to IPAddressClaim m-p: delete the claim, or repair the pool's provider"}))
 }
 
 func TestWhatWasClaimedAMomentAgoIsReleasedByName(t *testing.T) {
@@ -111,17 +111,17 @@ func TestASilentPoolIsLookedAt(t *testing.T) {
 		}
 		return found
 	}
-	const silent = "Pool p has given no address to IPAddressClaim m-p in 1m0s: see that the pool exists and that its provider runs"
+	const silent = "Pool p has not allocated an address to IPAddressClaim m-p for 1m0s: check that the pool exists and that its provider runs"
 	for name, tc := range map[string]struct {
 		scope meta.RESTScope
 		pool  *unstructured.Unstructured
 		err   error
 		says  string
 	}{
-		"no API":            {says: "there is no API for Pool p of ipam.example.com: install the IPAM provider that has such pools, or name another pool"},
+		"no API":            {says: "no API is installed for Pool p of ipam.example.com: install the IPAM provider of this kind, or name another pool"},
 		"no pool":           {scope: meta.RESTScopeNamespace, says: "Pool p does not exist: create it, or name another pool"},
-		"exhausted":         {scope: meta.RESTScopeNamespace, pool: withFree(meta.RESTScopeNamespace, 0), says: "Pool p has no free address: make it larger, or delete Machines that have one"},
-		"exhausted, global": {scope: meta.RESTScopeRoot, pool: withFree(meta.RESTScopeRoot, 0), says: "Pool p has no free address: make it larger, or delete Machines that have one"},
+		"exhausted":         {scope: meta.RESTScopeNamespace, pool: withFree(meta.RESTScopeNamespace, 0), says: "Pool p has no free address: enlarge it, or delete Machines that use one"},
+		"exhausted, global": {scope: meta.RESTScopeRoot, pool: withFree(meta.RESTScopeRoot, 0), says: "Pool p has no free address: enlarge it, or delete Machines that use one"},
 		"free":              {scope: meta.RESTScopeNamespace, pool: withFree(meta.RESTScopeNamespace, 3), says: silent},
 		"may not be read":   {scope: meta.RESTScopeNamespace, err: apierrors.NewForbidden(schema.GroupResource{}, "p", errors.New("no")), says: silent},
 	} {

@@ -19,10 +19,10 @@ import (
 func (o Owner) silence(ctx context.Context, pool ipamclusterv1.IPPoolReference) (string, error) {
 	mapping, err := o.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: pool.APIGroup, Kind: pool.Kind})
 	if meta.IsNoMatchError(err) {
-		return fmt.Sprintf("there is no API for %s of %s: install the IPAM provider that has such pools, or name another pool", title(pool), pool.APIGroup), nil
+		return fmt.Sprintf("no API is installed for %s of %s: install the IPAM provider of this kind, or name another pool", title(pool), pool.APIGroup), nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("looking for the API of %s: %w", title(pool), err)
+		return "", fmt.Errorf("finding the API of %s: %w", title(pool), err)
 	}
 	found, key := &unstructured.Unstructured{}, client.ObjectKey{Name: pool.Name}
 	found.SetGroupVersionKind(mapping.GroupVersionKind)
@@ -38,7 +38,7 @@ func (o Owner) silence(ctx context.Context, pool ipamclusterv1.IPPoolReference) 
 		return "", fmt.Errorf("reading %s: %w", title(pool), err)
 	}
 	if free, ok, err := unstructured.NestedInt64(found.Object, "status", "ipAddresses", "free"); err == nil && ok && free <= 0 {
-		return title(pool) + " has no free address: make it larger, or delete Machines that have one", nil
+		return title(pool) + " has no free address: enlarge it, or delete Machines that use one", nil
 	}
 	return "", nil
 }

@@ -37,7 +37,7 @@ func Read(ctx context.Context, c client.Client, cluster watch.OfCluster, empty c
 	}
 	infra, err := c.Scheme().New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	if err != nil {
-		return s, fmt.Errorf("making a list of %s: %w", gvk.Kind, err)
+		return s, fmt.Errorf("creating a list of %s: %w", gvk.Kind, err)
 	}
 	machines := &clusterv1.MachineList{}
 	for _, list := range []runtime.Object{infra, machines} {

@@ -49,41 +49,41 @@ type Options struct {
 // AddFlags adds the flags with their defaults.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.given = fs
-	fs.BoolVar(&o.version, "version", false, "Print the version and end.")
+	fs.BoolVar(&o.version, "version", false, "Print the version and exit.")
 	o.logs = logs.NewOptions()
 	logsv1.AddFlags(o.logs, fs)
 	flags.AddManagerOptions(fs, &o.manager)
 
 	fs.StringVar(&o.Namespace, "namespace", "",
-		"Namespace whose cluster-api objects are reconciled. All namespaces when empty.")
+		"Namespace that the controller watches to reconcile cluster-api objects. If unspecified, the controller watches all namespaces.")
 	fs.StringVar(&o.WatchFilter, "watch-filter", "",
-		fmt.Sprintf("Reconcile only objects that carry the label %s with this value.", clusterv1.WatchLabel))
+		fmt.Sprintf("Label value that the controller watches to reconcile cluster-api objects. Label key is always %s. If unspecified, the controller watches all cluster-api objects.", clusterv1.WatchLabel))
 
-	fs.BoolVar(&o.leaderElect, "leader-elect", true, "Let only one manager at a time reconcile.")
-	fs.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "Namespace of the lease. That of the manager when empty.")
-	fs.StringVar(&o.leaderElectionID, "leader-election-id", "", "Name of the lease that the leader holds. Upstream's when empty, so that the two never work at once.")
-	fs.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "How long a candidate waits before it takes over the lease.")
-	fs.DurationVar(&o.leaseDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long the leader tries to renew its lease before it gives up.")
-	fs.DurationVar(&o.leaseRetry, "leader-elect-retry-period", 2*time.Second, "Pause between two tries to acquire or renew the lease.")
+	fs.BoolVar(&o.leaderElect, "leader-elect", true, "Enable leader election, which ensures that only one manager reconciles.")
+	fs.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "Namespace of the leader election lease. If unspecified, the manager's namespace is used.")
+	fs.StringVar(&o.leaderElectionID, "leader-election-id", "", "Name of the leader election lease. If unspecified, upstream's name is used, so that both providers never reconcile at the same time.")
+	fs.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "Duration that non-leader candidates wait before they force acquisition of leadership.")
+	fs.DurationVar(&o.leaseDeadline, "leader-elect-renew-deadline", 10*time.Second, "Duration that the leader retries to renew its lease before it gives up.")
+	fs.DurationVar(&o.leaseRetry, "leader-elect-retry-period", 2*time.Second, "Duration between attempts to acquire or renew the lease.")
 
-	fs.DurationVar(&o.syncPeriod, "sync-period", 10*time.Minute, "How often every object is reconciled without a reason.")
-	fs.Float32Var(&o.kubeAPIQPS, "kube-api-qps", 100, "Requests per second to the Kubernetes API server.")
-	fs.IntVar(&o.kubeAPIBurst, "kube-api-burst", 200, "Requests to the Kubernetes API server allowed in one burst.")
+	fs.DurationVar(&o.syncPeriod, "sync-period", 10*time.Minute, "The minimum interval at which all objects are reconciled.")
+	fs.Float32Var(&o.kubeAPIQPS, "kube-api-qps", 100, "Maximum queries per second to the Kubernetes API server.")
+	fs.IntVar(&o.kubeAPIBurst, "kube-api-burst", 200, "Maximum number of queries allowed in one burst to the Kubernetes API server.")
 
-	fs.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhook server.")
-	fs.StringVar(&o.webhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/", "Folder of the webhook server's certificate.")
+	fs.IntVar(&o.webhookPort, "webhook-port", 9443, "Port that the webhook server listens on.")
+	fs.StringVar(&o.webhookCertDir, "webhook-cert-dir", "/tmp/k8s-webhook-server/serving-certs/", "Directory of the webhook server's certificate.")
 	fs.StringVar(&o.webhookCert, "webhook-cert-name", "tls.crt", "File name of the webhook server's certificate.")
 	fs.StringVar(&o.webhookKey, "webhook-key-name", "tls.key", "File name of the webhook server's key.")
 	fs.BoolVar(&o.enableHTTP2, "enable-http2", false,
-		"Serve webhooks, and diagnostics over HTTPS, by HTTP/2 too. Without it they are served by HTTP/1.1 only.")
-	fs.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of the health endpoint.")
-	fs.StringVar(&o.profilerAddress, "profiler-address", os.Getenv("PROFILER_ADDR"), "Address of the pprof profiler, for example localhost:6060. Off when empty. It must be one of the loopback interface, unless --insecure-profiler is set.")
+		"Enable HTTP/2 for webhooks and for diagnostics over HTTPS. If disabled, only HTTP/1.1 is served.")
+	fs.StringVar(&o.healthAddress, "health-addr", ":9440", "Address that the health endpoint binds to.")
+	fs.StringVar(&o.profilerAddress, "profiler-address", os.Getenv("PROFILER_ADDR"), "Address that the pprof profiler binds to, for example localhost:6060. If unspecified, profiling is disabled. It must be a loopback address, unless --insecure-profiler is set.")
 	fs.BoolVar(&o.insecureProfiler, "insecure-profiler", false,
-		"Let --profiler-address be one that others than the manager's Pod reach. The profiler asks for no credentials, and shows what is in memory, passwords among it.")
-	fs.BoolVar(&o.contentionProfiling, "contention-profiling", false, "Have the profiler know what goroutines wait for.")
+		"Allow a --profiler-address that is reachable from outside of the manager's Pod. The profiler requires no credentials and exposes the memory, including passwords.")
+	fs.BoolVar(&o.contentionProfiling, "contention-profiling", false, "Enable block profiling.")
 	fs.StringSliceVar(&o.skipMigrationPhases, "skip-crd-migration-phases", nil,
-		"What is not done when CRDs have changed: StorageVersionMigration, which writes every object in the version that is stored today, "+
-			"and CleanupManagedFields, which takes off managed fields of versions that are not served any more.")
+		"CRD migration phases to skip: StorageVersionMigration, which rewrites all objects in the storage version, "+
+			"and CleanupManagedFields, which removes managed fields of versions that are not served any more.")
 	if kubeconfig := flag.Lookup("kubeconfig"); kubeconfig != nil { // This flag is defined by controller-runtime.
 		fs.AddGoFlag(kubeconfig)
 	}

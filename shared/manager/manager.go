@@ -107,7 +107,7 @@ func (o *Options) checkProfiler() error {
 	if o.profilerAddress == "" || o.profilerAddress == "0" || o.insecureProfiler || err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback()) {
 		return nil
 	}
-	return fmt.Errorf("--profiler-address=%s may be reached from outside, asks for no credentials, and shows what is in memory, passwords among it: "+
+	return fmt.Errorf("--profiler-address=%s is reachable from outside of the Pod, requires no credentials and exposes the memory, including passwords: "+
 		"set localhost:PORT and use kubectl port-forward, or set --insecure-profiler", o.profilerAddress)
 }
 

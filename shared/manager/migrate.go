@@ -42,12 +42,12 @@ func (o *Options) addMigration(ctx context.Context, mgr manager.Manager, kinds [
 	}
 	for _, kind := range kinds {
 		if err := kind.tellPlural(mgr.GetScheme()); err != nil {
-			return fmt.Errorf("telling the plural of %T: %w", kind.Object, err)
+			return fmt.Errorf("finding the plural of %T: %w", kind.Object, err)
 		}
 		migrator.Config[kind.Object] = crdmigrator.ByObjectConfig{UseStatusForStorageVersionMigration: kind.Status}
 	}
 	if err := migrator.SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: 1}); err != nil {
-		return fmt.Errorf("adding the migration of CRDs: %w", err)
+		return fmt.Errorf("adding the CRD migrator: %w", err)
 	}
 	return nil
 }

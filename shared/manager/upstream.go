@@ -39,7 +39,7 @@ func (g *gates) Set(value string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.given)) {
 		if _, known := g.ignored(name); !known && !g.acts(name) {
-			return fmt.Errorf("there is no gate %q: leave it out", name)
+			return fmt.Errorf("unknown feature gate %q: remove it", name)
 		}
 	}
 	return nil
@@ -76,7 +76,7 @@ const allAlpha = "AllAlpha"
 func (o *Options) Gates(fs *pflag.FlagSet, acting []Gate, known ...Ignored) {
 	o.gates = &gates{acting: acting, known: known, given: map[string]bool{}}
 	o.gates.Value = cliflag.NewMapStringBool(&o.gates.given)
-	usage := []string{"Comma-separated feature gates of upstream."}
+	usage := []string{"Comma-separated list of upstream's feature gates."}
 	for _, gate := range acting {
 		usage = append(usage, gate.Name+"=true|false ("+gate.Does+"; false by default)")
 	}

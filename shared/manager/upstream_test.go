@@ -26,7 +26,7 @@ func TestWhatHasNoEffectIsToldOnceAndAnUnknownGateIsAnError(t *testing.T) {
 				`"level"=0 "msg"="Feature gate has no effect" "gate"="A" "value"=false "why"="first"`,
 				`"level"=0 "msg"="Feature gate has no effect" "gate"="B" "value"=true "why"="second"`},
 		},
-		{name: "an unknown gate", args: []string{"--feature-gates=C=true"}, refuse: `there is no gate "C": leave it out`},
+		{name: "an unknown gate", args: []string{"--feature-gates=C=true"}, refuse: `unknown feature gate "C": remove it`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)

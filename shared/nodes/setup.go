@@ -107,7 +107,7 @@ func (m machines) ofCluster(ctx context.Context, o client.Object) []ctrl.Request
 func (m machines) with(ctx context.Context, cluster client.ObjectKey, which ...client.ListOption) []ctrl.Request {
 	list := &clusterv1.MachineList{}
 	if err := m.client.List(ctx, list, append(which, watch.OfCluster(cluster), client.UnsafeDisableDeepCopy)...); err != nil { // read only
-		ctrl.LoggerFrom(ctx).Error(err, "Listing Machines whose Nodes an event concerns", "cluster", cluster)
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list Machines for an event", "cluster", cluster)
 		return nil
 	}
 	var requests []ctrl.Request

@@ -24,7 +24,7 @@ import (
 )
 
 // ErrBehind is returned by work that must be repeated once the cache, or the API server, has caught up. It should not be logged.
-var ErrBehind = errors.New("others' writes come first")
+var ErrBehind = errors.New("other clients' writes come first")
 
 const (
 	// remembered is how long a write is tracked. A write that is reverted later than that does not count.
@@ -54,10 +54,10 @@ type RemovedError struct {
 func (e *RemovedError) Error() string {
 	what := fmt.Sprintf("%s of %s %s", strings.Join(e.Removed, ", "), e.Kind, e.Name)
 	if e.ByOthers {
-		return "somebody removes or changes the " + what + " each time that it is written: find the controller, GitOps tool or person that does, and have it ignore " +
+		return "another client removes or changes the " + what + " after each write: find the controller, GitOps tool or user, and configure it to ignore " +
 			"annotations, labels, finalizers and owner references of Faultline and of Cluster API"
 	}
-	return "the API server does not keep the " + what + ": find the mutating admission policy or webhook that removes it, and have it pass over " +
+	return "the API server does not store the " + what + ": find the mutating admission policy or webhook that removes it, and configure it to ignore " +
 		"annotations, labels, finalizers and owner references of Faultline and of Cluster API"
 }
 

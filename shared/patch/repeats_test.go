@@ -107,7 +107,7 @@ func TestWhatAPolicyStripsIsNamedAndWrittenAgainAfterGrowingPauses(t *testing.T)
 		q.Expect(errors.As(err, &problem)).To(BeTrue())
 		q.Expect(problem.Paused).To(BeFalse())
 		q.Expect(problem.Again()).To(Equal(patch.CatchUp))
-		q.Expect(err).To(MatchError(And(ContainSubstring("does not keep the annotation example.com/ours, finalizer example.com/ours, label example.com/ours of Machine machine"),
+		q.Expect(err).To(MatchError(And(ContainSubstring("does not store the annotation example.com/ours, finalizer example.com/ours, label example.com/ours of Machine machine"),
 			ContainSubstring("mutating admission policy"))))
 		err = q.write(want)
 		q.Expect(errors.As(err, &problem)).To(BeTrue())
@@ -136,7 +136,7 @@ func TestWhatAnotherControllerUndoesAtOnceIsWrittenAgainAfterGrowingPausesHoweve
 		q.undoes = strip
 		q.Expect(q.writeFor(time.Minute)).To(BeNumerically("<=", 15))
 		q.Expect(q.writeFor(10 * time.Minute)).To(BeNumerically("~", 24, 4))
-		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).To(MatchError(ContainSubstring("somebody removes or changes the annotation example.com/ours")))
+		q.Expect(q.repeats.Undone(q.client, newMachineOf(q))).To(MatchError(ContainSubstring("another client removes or changes the annotation example.com/ours")))
 
 		q.undoes = nil
 		q.Expect(q.writeFor(time.Minute)).To(Equal(1))
@@ -178,7 +178,7 @@ func TestOwnerReferencesThatAPolicyStripsAreNamedAndPaused(t *testing.T) {
 		own := func(machine *clusterv1.Machine) {
 			machine.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "1"}}
 		}
-		q.Expect(q.write(own)).To(MatchError(ContainSubstring("does not keep the owner reference ConfigMap owner of Machine machine")))
+		q.Expect(q.write(own)).To(MatchError(ContainSubstring("does not store the owner reference ConfigMap owner of Machine machine")))
 		for range 10 {
 			machine := stored(q.t, q.client)
 			p := patch.From(machine)

@@ -38,12 +38,12 @@ func Asked(cluster Cluster, machine *clusterv1.Machine, infra client.Object, pla
 			return domain, distribution.Refusal{}
 		}
 		return "", distribution.Refusal{Reason: faultlinev1.ReasonFailureDomainNotNamed, Message: fmt.Sprintf(
-			"control-plane Machine %s names no failure domain, although its cluster has some for control planes: "+
-				"set spec.failureDomain of the Machine, or delete it, and its control plane makes one that names a domain", machine.Name)}
+			"control-plane Machine %s has no failure domain, although its cluster has some for control planes: "+
+				"set spec.failureDomain of the Machine, or delete it, and its control plane creates one with a failure domain", machine.Name)}
 	case machine.Spec.FailureDomain == "" && !place.Exists && Spread(cluster, machine) && !assigned(cluster, infra):
 		return "", distribution.Refusal{Reason: faultlinev1.ReasonFailureDomainNotAssigned, Message: fmt.Sprintf(
-			"Machine %s names no failure domain and has not been assigned one yet: if that lasts, the condition %s of %s says why; "+
-				"set spec.failureDomain in the template of its MachineDeployment to choose one yourself",
+			"Machine %s has no failure domain and has not been assigned one yet: if this persists, see the condition %s of %s; "+
+				"set spec.failureDomain in the template of its MachineDeployment to choose one",
 			machine.Name, faultlinev1.WorkersBalancedCondition, cluster.GetName())}
 	default:
 		return domain, distribution.Refusal{}

@@ -101,7 +101,7 @@ func TestAWorkerOfASpreadMachineDeploymentWaitsUntilItHasBeenAssignedADomain(t *
 				return
 			}
 			g.Expect(wait.Reason).To(Equal(faultlinev1.ReasonFailureDomainNotAssigned))
-			g.Expect(wait.Message).To(ContainSubstring("the condition WorkersBalanced of one says why"))
+			g.Expect(wait.Message).To(ContainSubstring("see the condition WorkersBalanced of one"))
 		})
 	}
 }

@@ -127,7 +127,7 @@ func TestAWorkerThatIsNotWhereItWasAssignedToIsNamedAsOneThatNamesItsDomainIs(t 
 	g.Expect(conditions.GetMessage(infra, faultlinev1.MachinesInPlaceCondition)).To(HavePrefix("Machine moved is in failure domain b, although it was assigned a\nmove"))
 	g.Expect(recorder.Events).To(Receive(ContainSubstring("Machine moved is in failure domain b")))
 	g.Expect(testutil.CollectAndCompare(p.Metrics, strings.NewReader(`
-# HELP faultline_failure_domain_misplaced_machines Machines that are in another failure domain than they were asked to be in.
+# HELP faultline_failure_domain_misplaced_machines Machines in another failure domain than the requested one.
 # TYPE faultline_failure_domain_misplaced_machines gauge
 faultline_failure_domain_misplaced_machines{cluster="c",namespace="ns"} 1
 `), "faultline_failure_domain_misplaced_machines")).To(Succeed())
@@ -217,7 +217,7 @@ func TestWaitingCountsTheMachinesOfOneClusterByReason(t *testing.T) {
 	_, err := publish.Publish(t.Context(), p.Of(cluster("cluster"), "c"), nil, &providertest.Machine{}, func(m *providertest.Machine) string { return m.Status.Domain })
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(testutil.CollectAndCompare(p.Metrics, strings.NewReader(`
-# HELP faultline_failure_domain_waiting_machines Machines that wait for a place in their failure domain.
+# HELP faultline_failure_domain_waiting_machines Machines that wait for their failure domain.
 # TYPE faultline_failure_domain_waiting_machines gauge
 faultline_failure_domain_waiting_machines{cluster="c",namespace="ns",reason="NoCapacity"} 2
 `), "faultline_failure_domain_waiting_machines")).To(Succeed())

@@ -48,7 +48,7 @@ type Reconciler struct {
 const passes = 5
 
 // errUndone is returned if there is no end of writes.
-var errUndone = errors.New("what was written is changed by others each time")
+var errUndone = errors.New("other clients change the annotations after each write")
 
 // Reconcile reconciles the control plane of one Cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -95,7 +95,7 @@ func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) error {
 			return err
 		}
 	}
-	return fmt.Errorf("seeing to the quorum hooks of Cluster %s: %w", key.Name, errUndone)
+	return fmt.Errorf("reconciling the quorum hooks of Cluster %s: %w", key.Name, errUndone)
 }
 
 // writeAll continues with the other machines if another writer removes the hook of one.
@@ -150,8 +150,8 @@ func (r *Reconciler) write(ctx context.Context, machine *clusterv1.Machine, verd
 func (r *Reconciler) tell(machine *clusterv1.Machine, verdict Verdict) {
 	switch {
 	case verdict.Action == Hold && verdict.Why != "":
-		r.Recorder.Eventf(machine, nil, corev1.EventTypeWarning, "WaitingForQuorum", "ProtectQuorum", "The deletion waits: %s", verdict.Why)
+		r.Recorder.Eventf(machine, nil, corev1.EventTypeWarning, "WaitingForQuorum", "ProtectQuorum", "Deletion waits: %s", verdict.Why)
 	case verdict.Action == LetGo:
-		r.Recorder.Eventf(machine, nil, corev1.EventTypeNormal, "QuorumHookRemoved", "ProtectQuorum", "The quorum holds the Machine no more: %s", verdict.Why)
+		r.Recorder.Eventf(machine, nil, corev1.EventTypeNormal, "QuorumHookRemoved", "ProtectQuorum", "The quorum hook no longer blocks the Machine: %s", verdict.Why)
 	}
 }

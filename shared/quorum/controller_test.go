@@ -42,13 +42,13 @@ func TestOfMachinesThatAreDeletedTogetherOneGoesAtATime(t *testing.T) {
 	w.delete("m0")
 	w.hooked("m1", "m2", "m3", "m4")
 	w.delete("m1")
-	w.says("m1", "Machine m0 goes first: wait until it is gone")
+	w.says("m1", "Machine m0 is deleted first: wait until it is deleted")
 	w.gone("m0")
 	w.hooked("m2", "m3", "m4")
 	w.delete("m2")
-	w.says("m2", "Machine m1 goes first: wait until it is gone")
+	w.says("m2", "Machine m1 is deleted first: wait until it is deleted")
 	w.gone("m1")
-	w.says("m2", "wait for the machines that are to join")
+	w.says("m2", "wait until the new machines have joined")
 	w.machine("m5")
 	w.hooked("m3", "m4", "m5")
 }
@@ -119,9 +119,9 @@ func TestWhereProtectQuorumHasNoEffectTheInfrastructureClusterSaysSo(t *testing.
 		message string
 	}{
 		"a control plane with hooks":  {external, func(*world) {}, metav1.ConditionTrue, faultlinev1.ReasonQuorumProtected, ""},
-		"a KubeadmControlPlane":       {kubeadm, func(*world) {}, metav1.ConditionTrue, faultlinev1.ReasonProtectedByControlPlane, "has a hook of its own"},
+		"a KubeadmControlPlane":       {kubeadm, func(*world) {}, metav1.ConditionTrue, faultlinev1.ReasonProtectedByControlPlane, "sets its own hook"},
 		"a kind that may not be read": {external, func(w *world) { w.reader = func(r client.Reader) client.Reader { return forbidden{r} } }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "cannot be read: allow the manager"},
-		"a policy that removes hooks": {external, func(w *world) { w.writer = func(c client.Client) client.Client { return stripping{c} } }, metav1.ConditionFalse, faultlinev1.ReasonAnnotationsRemoved, "does not keep the annotation " + faultlinev1.QuorumHookAnnotation},
+		"a policy that removes hooks": {external, func(w *world) { w.writer = func(c client.Client) client.Client { return stripping{c} } }, metav1.ConditionFalse, faultlinev1.ReasonAnnotationsRemoved, "does not store the annotation " + faultlinev1.QuorumHookAnnotation},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +151,7 @@ func TestAControlPlaneCanBeScaledDownToOneMachine(t *testing.T) {
 	w.delete("m0")
 	w.hooked("m1", "m2")
 	w.delete("m1")
-	w.says("m1", "Machine m0 goes first")
+	w.says("m1", "Machine m0 is deleted first")
 	w.gone("m0")
 	w.hooked("m2")
 }
@@ -233,7 +233,7 @@ func TestAManagerThatIsRestartedGoesOnWithTheMachineThatWaits(t *testing.T) {
 	w.setCondition("m1", clusterv1.MachineNodeReadyCondition, metav1.ConditionTrue, "Ready")
 	w.start()
 	w.hooked("m1", "m2")
-	w.says("m2", "Machine m0 goes first")
+	w.says("m2", "Machine m0 is deleted first")
 	w.stop()
 	w.gone("m0")
 	w.start()
@@ -279,7 +279,7 @@ func TestAPolicyThatRemovesHooksCostsFewRequestsIsToldOnceAndNotAnyMoreWhenItIsG
 	w.start()
 	writes.CalmDown(m0)
 	message := user.Condition(infra, faultlinev1.QuorumProtectedCondition, faultlinev1.ReasonAnnotationsRemoved)
-	w.Expect(message).To(ContainSubstring("does not keep the annotation " + faultlinev1.QuorumHookAnnotation))
+	w.Expect(message).To(ContainSubstring("does not store the annotation " + faultlinev1.QuorumHookAnnotation))
 	w.Eventually(w.recorder.Events).Should(Receive(ContainSubstring(faultlinev1.ReasonAnnotationsRemoved)))
 	keep()
 	w.hooked("m0", "m1", "m2")

@@ -112,7 +112,7 @@ func exemptions() []exemption {
 			return when(s.Cluster.Leaving, "Cluster %s is being deleted", s.Cluster.Name)
 		}},
 		{"KubeadmControlPlane", func(s *Snapshot, _ *Machine) string {
-			return when(s.ControlPlane.Kubeadm, "%s has a hook of its own", s.ControlPlane.Name)
+			return when(s.ControlPlane.Kubeadm, "%s sets its own hook", s.ControlPlane.Name)
 		}},
 		{"NoControlPlane", func(s *Snapshot, _ *Machine) string {
 			return when(s.ControlPlane.Name == "", "Cluster %s names no control plane", s.Cluster.Name)
@@ -124,13 +124,13 @@ func exemptions() []exemption {
 			return when(m.Owner != s.ControlPlane.Name, "it is not controlled by %s", s.ControlPlane.Name)
 		}},
 		{othersHook, func(_ *Snapshot, m *Machine) string {
-			return when(m.OthersHook != "", "it has the hook %s of somebody else", m.OthersHook)
+			return when(m.OthersHook != "", "it has the hook %s of another controller", m.OthersHook)
 		}},
 		{"ScaledToZero", func(s *Snapshot, _ *Machine) string {
-			return when(s.ControlPlane.Replicas != nil && *s.ControlPlane.Replicas == 0, "%s is to have no machines", s.ControlPlane.Name)
+			return when(s.ControlPlane.Replicas != nil && *s.ControlPlane.Replicas == 0, "%s is scaled to zero", s.ControlPlane.Name)
 		}},
 		{"NeverJoined", func(_ *Snapshot, m *Machine) string {
-			return when(m.deleting() && !m.member(), "it has never become a member")
+			return when(m.deleting() && !m.member(), "it has never joined the control plane")
 		}},
 	}
 }
@@ -171,11 +171,11 @@ func (s *Snapshot) why(m, next *Machine) string {
 	case m == next:
 		return m.Why
 	case next != nil:
-		return fmt.Sprintf("Machine %s goes first: wait until it is gone", next.Name)
+		return fmt.Sprintf("Machine %s is deleted first: wait until it is deleted", next.Name)
 	case !m.Waiting:
 		return ""
 	case left != nil:
-		return fmt.Sprintf("Machine %s goes first: wait until it is gone", left.Name)
+		return fmt.Sprintf("Machine %s is deleted first: wait until it is deleted", left.Name)
 	}
 	return s.short(m)
 }
@@ -199,11 +199,11 @@ func (s *Snapshot) short(m *Machine) string {
 		return ""
 	}
 	slices.Sort(unfit)
-	counted := "Nodes that are Ready are counted, as the control plane reports no etcd members"
+	counted := "counting Ready Nodes, because the control plane reports no etcd members"
 	if s.reportsEtcd() {
-		counted = "etcd members that the control plane reports healthy are counted"
+		counted = "counting etcd members that the control plane reports as healthy"
 	}
-	missing := "wait for the machines that are to join"
+	missing := "wait until the new machines have joined"
 	if len(unfit) > 0 {
 		missing = "repair or wait for " + strings.Join(unfit, "; ")
 	}

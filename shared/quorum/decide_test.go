@@ -103,27 +103,27 @@ func TestAMachineGoesWhenAndOnlyWhenEnoughOthersAreHealthy(t *testing.T) {
 		"one of five, two others not":        {snapshot: plane(5, deleted(0), notReady(2), notReady(3)), why: map[string]string{"m0": "Machine m2: its condition NodeReady is not True; Machine m3"}},
 		"the only one":                       {snapshot: plane(1, deleted(0)), free: []string{"m0"}},
 		"the only one, not healthy":          {snapshot: plane(1, deleted(0), notReady(0)), free: []string{"m0"}},
-		"the last of three":                  {snapshot: plane(3, deleted(0), gone(2), gone(1)), why: map[string]string{"m0": "wait for the machines that are to join"}},
+		"the last of three":                  {snapshot: plane(3, deleted(0), gone(2), gone(1)), why: map[string]string{"m0": "wait until the new machines have joined"}},
 		"scaled down to one":                 {snapshot: plane(3, deleted(0), replicas(1)), free: []string{"m0"}},
 		"the second of two, scaled to one":   {snapshot: plane(2, deleted(0), replicas(1)), free: []string{"m0"}},
 		"of two, the other not healthy":      {snapshot: plane(2, deleted(0), replicas(1), notReady(1)), why: map[string]string{"m0": "Of 2 members 0 would be healthy without it, and 1 must be"}},
 		"surged, all healthy":                {snapshot: plane(4, deleted(0), replicas(3)), free: []string{"m0"}},
 		"surged, one that is new is not yet": {snapshot: plane(3, deleted(0), joining), why: map[string]string{"m0": "Machine new"}},
-		"the new one is given up":            {snapshot: plane(3, joining, deleted(0, 3)), free: []string{"new"}, why: map[string]string{"m0": "Machine new goes first: wait until it is gone"}},
+		"the new one is given up":            {snapshot: plane(3, joining, deleted(0, 3)), free: []string{"new"}, why: map[string]string{"m0": "Machine new is deleted first: wait until it is deleted"}},
 		"etcd says that one does not vote":   {snapshot: plane(3, deleted(0), etcd(Voting, Voting, NotVoting)), why: map[string]string{"m0": "Machine m2: its condition EtcdMemberHealthy is not True"}},
-		"etcd says nothing of one":           {snapshot: plane(3, deleted(0), etcd(Voting, Voting)), why: map[string]string{"m0": "reports healthy are counted"}},
+		"etcd says nothing of one":           {snapshot: plane(3, deleted(0), etcd(Voting, Voting)), why: map[string]string{"m0": "reports as healthy"}},
 		"etcd says that all vote":            {snapshot: plane(3, deleted(0), etcd(Voting, Voting, Voting)), free: []string{"m0"}},
 		"a health check has failed": {
 			snapshot: plane(3, deleted(0), func(s *Snapshot) { s.Machines[1].Failing = true }), why: map[string]string{"m0": "Machine m1: it fails a health check"},
 		},
 		"two at once, the first goes": {
-			snapshot: plane(3, deleted(1, 0)), free: []string{"m1"}, why: map[string]string{"m0": "Machine m1 goes first: wait until it is gone"},
+			snapshot: plane(3, deleted(1, 0)), free: []string{"m1"}, why: map[string]string{"m0": "Machine m1 is deleted first: wait until it is deleted"},
 		},
 		"two at once, the second when its turn comes": {
 			snapshot: plane(3, deleted(1, 0), gone(1)), why: map[string]string{"m0": "Of 3 members 1 would be healthy without it, and 2 must be"},
 		},
 		"one is on its way, which nobody held": {
-			snapshot: plane(5, deleted(0, 1), func(s *Snapshot) { s.Machines[0].Hooked = false }), why: map[string]string{"m1": "Machine m0 goes first"},
+			snapshot: plane(5, deleted(0, 1), func(s *Snapshot) { s.Machines[0].Hooked = false }), why: map[string]string{"m1": "Machine m0 is deleted first"},
 		},
 		"it is drained first": {
 			snapshot: plane(3, deleted(0), func(s *Snapshot) { s.Machines[0].Waiting = false }), why: map[string]string{"m0": ""},
@@ -203,7 +203,7 @@ func TestAMachineThatIsHeldIsToldBeforeAnotherIsLetGo(t *testing.T) {
 	g := NewWithT(t)
 	s := plane(5, deleted(0, 1))
 	g.Expect(Decide(s)[0].Action).To(Equal(Hold))
-	g.Expect(Decide(s)[1]).To(Equal(Verdict{"m1", Hold, "Machine m0 goes first: wait until it is gone"}))
+	g.Expect(Decide(s)[1]).To(Equal(Verdict{"m1", Hold, "Machine m0 is deleted first: wait until it is deleted"}))
 	s.Machines[1].Why = Decide(s)[1].Why
 	g.Expect(Decide(s)[0].Action).To(Equal(LetGo))
 }

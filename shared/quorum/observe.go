@@ -67,7 +67,7 @@ func (r *Reconciler) observe(ctx context.Context, from source, key client.Object
 		return o, nil
 	}
 	if o.ControlPlane, err = r.observeControlPlane(ctx, from, cluster); err != nil {
-		o.Problem = fmt.Sprintf("no machine gets the hook, because %s cannot be read: allow the manager to get, list and watch its kind: %s", o.ControlPlane.Name, err)
+		o.Problem = fmt.Sprintf("machines are not protected, because %s cannot be read: allow the manager to get, list and watch its kind: %s", o.ControlPlane.Name, err)
 	}
 	return o, err
 }

@@ -60,15 +60,15 @@ func protection(s *Snapshot) *metav1.Condition {
 		return is(metav1.ConditionFalse, faultlinev1.ReasonAnnotationsRemoved, "%s", s.Undone)
 	case s.ControlPlane.Name == "":
 		return is(metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected,
-			"Cluster %s names no control plane, so that no machine gets the hook: set spec.controlPlaneRef, or spec.distribution.controlPlane.protectQuorum to false", s.Cluster.Name)
+			"Cluster %s names no control plane, so its machines are not protected: set spec.controlPlaneRef, or spec.distribution.controlPlane.protectQuorum to false", s.Cluster.Name)
 	case s.ControlPlane.Kubeadm:
 		return is(metav1.ConditionTrue, faultlinev1.ReasonProtectedByControlPlane,
-			"%s has a hook of its own, so that protectQuorum has no effect", s.ControlPlane.Name)
+			"%s sets its own hook, so that protectQuorum has no effect", s.ControlPlane.Name)
 	case s.ControlPlane.Leaving:
 		return nil
 	}
 	if without := s.without(); len(without) > 0 {
-		return is(metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "%s: no other machine waits for these, and they wait for none", strings.Join(without, "; "))
+		return is(metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "%s: these machines do not wait for other machines, and other machines do not wait for them", strings.Join(without, "; "))
 	}
 	return is(metav1.ConditionTrue, faultlinev1.ReasonQuorumProtected, "")
 }
@@ -80,7 +80,7 @@ func (s *Snapshot) without() []string {
 	for i := range s.Machines {
 		m := &s.Machines[i]
 		if name, why := s.exempt(m); !m.deleting() && (name == notOfControlPlane || name == othersHook) {
-			without = append(without, fmt.Sprintf("Machine %s gets no hook, because %s", m.Name, why))
+			without = append(without, fmt.Sprintf("Machine %s is not protected, because %s", m.Name, why))
 		}
 	}
 	return without

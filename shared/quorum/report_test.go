@@ -25,8 +25,8 @@ func TestProtectQuorumSaysWhereItHasNoEffect(t *testing.T) {
 		"a KubeadmControlPlane":             {func(s *Snapshot) { s.ControlPlane.Kubeadm = true }, metav1.ConditionTrue, faultlinev1.ReasonProtectedByControlPlane, "a hook of its own"},
 		"no control plane":                  {func(s *Snapshot) { s.ControlPlane = ControlPlane{} }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "set spec.controlPlaneRef"},
 		"a kind that may not be read":       {func(s *Snapshot) { s.Problem = "it cannot be read" }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "it cannot be read"},
-		"a hook of somebody else":           {func(s *Snapshot) { s.Machines[1].OthersHook = "theirs" }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "Machine m1 gets no hook, because it has the hook theirs"},
-		"a machine of another owner":        {func(s *Snapshot) { s.Machines[2].Owner = "" }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "Machine m2 gets no hook, because it is not controlled by"},
+		"a hook of somebody else":           {func(s *Snapshot) { s.Machines[1].OthersHook = "theirs" }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "Machine m1 is not protected, because it has the hook theirs"},
+		"a machine of another owner":        {func(s *Snapshot) { s.Machines[2].Owner = "" }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "Machine m2 is not protected, because it is not controlled by"},
 		"one of another owner that goes": {func(s *Snapshot) {
 			s.Machines[2].Owner = ""
 			deleted(2)(s)

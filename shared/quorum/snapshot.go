@@ -84,7 +84,7 @@ func (m *Machine) held() bool { return m.deleting() && m.Hooked }
 func (s *Snapshot) unfit(m *Machine) string {
 	switch {
 	case m.leaving():
-		return "it is leaving"
+		return "it is being removed from the control plane"
 	case s.reportsEtcd() && m.Etcd != Voting:
 		return "its condition EtcdMemberHealthy is not True"
 	case m.Failing:

@@ -73,7 +73,7 @@ func (r *Reconciler) record(ctx context.Context, o *observed, move Move) error {
 	}
 	r.written.Note(o.infra)
 	if move.Aborting != "" {
-		r.tell(o, corev1.EventTypeWarning, "AbortingMove", "Taking back the move of Machine %s: %s", move.Machine, move.Why)
+		r.tell(o, corev1.EventTypeWarning, "AbortingMove", "Aborting the move of Machine %s: %s", move.Machine, move.Why)
 		return nil
 	}
 	r.tell(o, corev1.EventTypeNormal, "MoveStarted", "Moving Machine %s from %s to %s", move.Machine, orNowhere(move.From), move.To)
@@ -114,7 +114,7 @@ func (r *Reconciler) rollOut(ctx context.Context, o *observed) error {
 	if err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("setting rollout.after of %T %s: %w", object, object.GetName(), err)
 	}
-	r.tell(o, corev1.EventTypeNormal, "RolloutStarted", "Replacing all machines of %s, so that they are spread anew", o.ControlPlane.Name)
+	r.tell(o, corev1.EventTypeNormal, "RolloutStarted", "Replacing all machines of %s to spread them again", o.ControlPlane.Name)
 	return nil
 }
 

@@ -171,7 +171,7 @@ func (r *Reconciler) tellReplacement(o *observed, before *faultlinev1.MachineMov
 	if before == nil || now == nil || before.Machine != now.Machine || before.Replacement == "" || o.machines[before.Replacement] != nil {
 		return
 	}
-	r.tell(o, corev1.EventTypeWarning, "ReplacementGone", "Machine %s, the replacement of Machine %s, is gone: %s", before.Replacement, now.Machine, now.Message)
+	r.tell(o, corev1.EventTypeWarning, "ReplacementGone", "Machine %s, the replacement of Machine %s, was deleted: %s", before.Replacement, now.Machine, now.Message)
 }
 
 // tellChange records an event if the condition has become False, or is False for another reason.
@@ -192,8 +192,8 @@ func (r *Reconciler) unreadable(ctx context.Context, infra provider.Cluster, err
 	p.SharedConditions = true
 	conditions.Set(infra, metav1.Condition{
 		Type: faultlinev1.ControlPlaneBalancedCondition, Status: metav1.ConditionUnknown, Reason: faultlinev1.ReasonMoveRecordInvalid,
-		Message: "The annotation " + faultlinev1.CurrentMoveAnnotation + " cannot be read: " + err.Error() + ": take " + clusterv1.DeleteMachineAnnotation +
-			" off the Machine that has " + faultlinev1.MarkedForMoveAnnotation + ", then remove the annotation",
+		Message: "The annotation " + faultlinev1.CurrentMoveAnnotation + " cannot be read: " + err.Error() + ": remove " + clusterv1.DeleteMachineAnnotation +
+			" from the Machine that has " + faultlinev1.MarkedForMoveAnnotation + ", then remove the annotation",
 	})
 	return p.Apply(ctx, r.Client, infra)
 }

@@ -151,7 +151,7 @@ func TestNoMachineIsMovedToWhereNoneOfItsKindCouldRun(t *testing.T) {
 		_, err := r.Reconcile(t.Context(), w.request())
 		w.Expect(err).NotTo(HaveOccurred())
 		w.Expect(w.marked()).To(BeEmpty(), name)
-		w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonTargetNotAvailable)).To(ContainSubstring("c, where it has no place: no host there suits nodeAffinity"), name)
+		w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonTargetNotAvailable)).To(ContainSubstring("c, which does not suit it: no host there suits nodeAffinity"), name)
 	}
 	delete(unsuited, "c")
 	_, err := r.Reconcile(t.Context(), w.request())
@@ -176,7 +176,7 @@ func TestAControlPlaneThatRemediatesNothingAnyMoreIsNamedWhereNothingIsToBeMoved
 	w.remediates("m9", w.clock.Now().Add(-time.Hour))
 	w.reconcile()
 	w.Expect(w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)).To(And(
-		ContainSubstring("RemediationLeftOver: KubeadmControlPlane one has the annotation controlplane.cluster.x-k8s.io/remediation-in-progress of Machine m9, which is gone"),
+		ContainSubstring("RemediationLeftOver: KubeadmControlPlane one has the annotation controlplane.cluster.x-k8s.io/remediation-in-progress of Machine m9, which does not exist any more"),
 		ContainSubstring("remove the annotation")))
 	w.Expect(w.recorder.Events).To(Receive(ContainSubstring(faultlinev1.ReasonRemediationLeftOver)))
 	w.reconcile()
@@ -210,8 +210,8 @@ func TestAMoveWhoseReplacementFailsGoesOnWithTheNextOne(t *testing.T) {
 	}
 	w.reconcile()
 	w.Expect(w.marked()).To(Equal([]string{"m0"}), "the control plane is to create the next one")
-	w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonMoving)).To(ContainSubstring("Machine m8, failed and is gone"))
-	w.Expect(w.recorder.Events).To(Receive(And(ContainSubstring("ReplacementGone"), ContainSubstring("Machine m8, the replacement of Machine m0, is gone"))))
+	w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonMoving)).To(ContainSubstring("Machine m8, failed and was deleted"))
+	w.Expect(w.recorder.Events).To(Receive(And(ContainSubstring("ReplacementGone"), ContainSubstring("Machine m8, the replacement of Machine m0, was deleted"))))
 	w.machine("m9", "c")
 	w.remediates("", time.Time{})
 	kcp = w.kcp()
@@ -252,11 +252,11 @@ func TestNoMoveBeginsUntilTheVersionOfTheTopologyHasReachedTheControlPlane(t *te
 	w.Expect(w.client.Update(t.Context(), owner)).To(Succeed())
 	w.reconcile()
 	w.Expect(w.marked()).To(BeEmpty())
-	w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonControlPlaneRollingOut)).To(ContainSubstring("before it is upgraded to v1.38.0"))
+	w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonControlPlaneRollingOut)).To(ContainSubstring("until it is upgraded to v1.38.0"))
 	owner.Annotations = map[string]string{clusterv1.ClusterTopologyUpgradeStepAnnotation: "v1.37.0"}
 	w.Expect(w.client.Update(t.Context(), owner)).To(Succeed())
 	w.reconcile()
-	w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonControlPlaneRollingOut)).To(ContainSubstring("before it is upgraded to v1.37.0"))
+	w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonControlPlaneRollingOut)).To(ContainSubstring("until it is upgraded to v1.37.0"))
 	owner.Annotations[clusterv1.ClusterTopologyUpgradeStepAnnotation] = "v1.36.0"
 	w.Expect(w.client.Update(t.Context(), owner)).To(Succeed())
 	w.reconcile()
@@ -300,7 +300,7 @@ func TestAPolicyThatRemovesAnAnnotationOfAMoveIsNamedAndNothingOfTheMoveStays(t 
 			w.Expect(result.RequeueAfter).To(BeNumerically("~", time.Hour, time.Minute))
 			w.Expect(w.marked()).To(BeEmpty())
 			w.Expect(w.infra().Annotations).NotTo(HaveKey(faultlinev1.CurrentMoveAnnotation))
-			w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonAnnotationsRemoved)).To(ContainSubstring("does not keep the annotation " + annotation))
+			w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonAnnotationsRemoved)).To(ContainSubstring("does not store the annotation " + annotation))
 			writes := 0
 			_, err = w.reconciler(interceptor.NewClient(w.client, interceptor.Funcs{
 				Patch: func(ctx context.Context, _ client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {

@@ -26,7 +26,7 @@ const (
 	// MarkInfrastructure changes cloned-from-name.
 	MarkInfrastructure Action = "mark the infrastructure machine"
 	// Wake changes the value of delete-machine to trigger a reconcile of the control plane.
-	Wake Action = "wake the control plane"
+	Wake Action = "trigger the control plane"
 	// RestoreInfrastructure restores cloned-from-name.
 	RestoreInfrastructure Action = "restore the infrastructure machine"
 	// UnmarkMachine removes marked-for-move, and delete-machine unless another client has changed its value.
@@ -171,7 +171,7 @@ func (v *view) proceed(d Decision, all []guard) Decision {
 		return d
 	}
 	if v.Mode != faultlinev1.ControlPlaneRebalanceSurgeOne {
-		return v.abort(d, Reason{faultlinev1.ReasonNotBalanced, "spec.distribution.controlPlane.rebalance is not SurgeOne any more"})
+		return v.abort(d, Reason{faultlinev1.ReasonNotBalanced, "spec.distribution.controlPlane.rebalance is no longer SurgeOne"})
 	}
 	if reasons := v.against(all); len(reasons) > 0 {
 		d.Against = reasons

@@ -71,18 +71,18 @@ type against struct {
 func ofControlPlanes() map[string]against {
 	return map[string]against{
 		"Cluster being deleted":         {func(s *Snapshot) { s.Cluster.Deleting = true }, faultlinev1.ReasonClusterDeleting, "Cluster one"},
-		"Cluster paused":                {func(s *Snapshot) { s.Cluster.Paused = true }, faultlinev1.ReasonClusterPaused, "take spec.paused"},
+		"Cluster paused":                {func(s *Snapshot) { s.Cluster.Paused = true }, faultlinev1.ReasonClusterPaused, "remove spec.paused"},
 		"no control plane":              {func(s *Snapshot) { s.ControlPlane = ControlPlane{} }, faultlinev1.ReasonControlPlaneNotSupported, "set spec.controlPlaneRef"},
-		"another kind of control plane": {func(s *Snapshot) { s.ControlPlane = ControlPlane{Kind: Other, Name: "K3sControlPlane x"} }, faultlinev1.ReasonControlPlaneNotSupported, "K3sControlPlane x is no KubeadmControlPlane"},
+		"another kind of control plane": {func(s *Snapshot) { s.ControlPlane = ControlPlane{Kind: Other, Name: "K3sControlPlane x"} }, faultlinev1.ReasonControlPlaneNotSupported, "K3sControlPlane x is not a KubeadmControlPlane"},
 		"control plane being deleted":   {func(s *Snapshot) { s.ControlPlane.Deleting = true }, faultlinev1.ReasonControlPlaneDeleting, "one-cp is being deleted"},
-		"control plane paused":          {func(s *Snapshot) { s.ControlPlane.Paused = true }, faultlinev1.ReasonControlPlanePaused, "take the annotation cluster.x-k8s.io/paused off"},
+		"control plane paused":          {func(s *Snapshot) { s.ControlPlane.Paused = true }, faultlinev1.ReasonControlPlanePaused, "remove its annotation cluster.x-k8s.io/paused"},
 		"even replicas":                 {func(s *Snapshot) { *s = snapshotOf("aaab", "abc") }, faultlinev1.ReasonEvenReplicas, "set an odd number"},
 		"maxSurge 0":                    {func(s *Snapshot) { s.ControlPlane.MaxSurge = 0 }, faultlinev1.ReasonNoSurge, "set it to 1"},
 		"a spec not yet observed":       {func(s *Snapshot) { s.ControlPlane.Observed = false }, faultlinev1.ReasonControlPlaneNotObserved, "wait"},
 		"a rollout":                     {func(s *Snapshot) { s.ControlPlane.RollingOut = true }, faultlinev1.ReasonControlPlaneRollingOut, "RollingOut"},
 		"machines not known to be up":   {func(s *Snapshot) { s.ControlPlane.UpToDate = false }, faultlinev1.ReasonControlPlaneRollingOut, "MachinesUpToDate"},
 		"a machine out of date":         {func(s *Snapshot) { s.Machines[1].Outdated = true }, faultlinev1.ReasonControlPlaneRollingOut, "Machine m1"},
-		"an upgrade not passed on yet":  {func(s *Snapshot) { s.Cluster.Upgrade = "v1.37.0" }, faultlinev1.ReasonControlPlaneRollingOut, "before it is upgraded to v1.37.0"},
+		"an upgrade not passed on yet":  {func(s *Snapshot) { s.Cluster.Upgrade = "v1.37.0" }, faultlinev1.ReasonControlPlaneRollingOut, "until it is upgraded to v1.37.0"},
 		"a replacement not joined yet": {func(s *Snapshot) {
 			remediated(s)
 			s.Machines[2].HasNode = false
@@ -101,7 +101,7 @@ func ofMachines() map[string]against {
 		"a machine not Ready":        {func(s *Snapshot) { s.Machines[1].Ready = false }, faultlinev1.ReasonMachineNotReady, "Machine m1 is not Ready"},
 		"etcd not healthy":           {func(s *Snapshot) { s.ControlPlane.EtcdHealthy = false }, faultlinev1.ReasonControlPlaneUnhealthy, "EtcdClusterHealthy"},
 		"components not healthy":     {func(s *Snapshot) { s.ControlPlane.ComponentsHealthy = false }, faultlinev1.ReasonControlPlaneUnhealthy, "ControlPlaneComponentsHealthy"},
-		"a person's own mark":        {func(s *Snapshot) { s.Machines[2].Mark = machines.Users }, faultlinev1.ReasonMachineMarked, "take it off, or scale down"},
+		"a person's own mark":        {func(s *Snapshot) { s.Machines[2].Mark = machines.Users }, faultlinev1.ReasonMachineMarked, "remove it, or scale down"},
 		"another provider's machine": {func(s *Snapshot) { s.Machines[1].Infrastructure = false }, faultlinev1.ReasonInfrastructureMachineUnexpected, "Machine m1 has no infrastructure machine of this provider"},
 		"a machine not cloned":       {func(s *Snapshot) { s.Machines[0].ClonedFrom = "" }, faultlinev1.ReasonInfrastructureMachineUnexpected, "Machine m0"},
 	}
@@ -110,27 +110,27 @@ func ofMachines() map[string]against {
 // ofDomains lists reasons that come from failure domains.
 func ofDomains() map[string]against {
 	return map[string]against{
-		"an intent for an unknown domain": {func(s *Snapshot) { s.Intents = []faultlinev1.FailureDomainIntent{{Name: "x", State: "Cordoned"}} }, faultlinev1.ReasonFailureDomainIntentInvalid, "x is no failure domain of this cluster: correct the entry"},
+		"an intent for an unknown domain": {func(s *Snapshot) { s.Intents = []faultlinev1.FailureDomainIntent{{Name: "x", State: "Cordoned"}} }, faultlinev1.ReasonFailureDomainIntentInvalid, "x is not a failure domain of this cluster: correct the entry"},
 		"contradicting intents": {func(s *Snapshot) {
 			s.Intents = []faultlinev1.FailureDomainIntent{{Name: "a", State: "Cordoned"}, {Name: "a", State: "Active"}}
-		}, faultlinev1.ReasonFailureDomainIntentInvalid, "a is to be Cordoned and Active"},
+		}, faultlinev1.ReasonFailureDomainIntentInvalid, "a has both states Cordoned and Active"},
 		"domains that changed just now":    {func(s *Snapshot) { s.Since = testNow.Add(-time.Minute) }, faultlinev1.ReasonStabilizing, "5m0s"},
 		"domains never seen":               {func(s *Snapshot) { s.Since = time.Time{} }, faultlinev1.ReasonStabilizing, "5m0s"},
-		"domains that Cluster API has not": {func(s *Snapshot) { s.Domains[2].Listed = false }, faultlinev1.ReasonTargetNotAvailable, "in failure domain b, which would gain nothing"},
+		"domains that Cluster API has not": {func(s *Snapshot) { s.Domains[2].Listed = false }, faultlinev1.ReasonTargetNotAvailable, "in failure domain b, which would not improve the balance"},
 		"no domain that Cluster API has": {func(s *Snapshot) {
 			for i := range s.Domains {
 				s.Domains[i].Listed = false
 			}
 		}, faultlinev1.ReasonTargetNotAvailable, "Cluster one lists no failure domain"},
-		"a target that is not well":       {func(s *Snapshot) { s.Domains[2].Healthy = false }, faultlinev1.ReasonTargetNotAvailable, "c, which is not seen healthy now"},
-		"a target without a place for it": {func(s *Snapshot) { s.Domains[2].Unsuited = "no host has a GPU" }, faultlinev1.ReasonTargetNotAvailable, "c, where it has no place: no host has a GPU"},
+		"a target that is not well":       {func(s *Snapshot) { s.Domains[2].Healthy = false }, faultlinev1.ReasonTargetNotAvailable, "c, which is not reported healthy"},
+		"a target without a place for it": {func(s *Snapshot) { s.Domains[2].Unsuited = "no host has a GPU" }, faultlinev1.ReasonTargetNotAvailable, "c, which does not suit it: no host has a GPU"},
 		"annotations that a policy removed": {func(s *Snapshot) {
 			s.Last = &faultlinev1.MachineMove{Reason: faultlinev1.ReasonAnnotationsRemoved, Message: "a policy removes it", Finished: metav1.NewTime(testNow.Add(-time.Minute))}
-		}, faultlinev1.ReasonAnnotationsRemoved, "a policy removes it; a move is tried again"},
+		}, faultlinev1.ReasonAnnotationsRemoved, "a policy removes it; the move is retried"},
 		"another empty domain that is full": {func(s *Snapshot) {
 			*s = snapshotOf("aaa", "abc")
 			s.Domains[1].Capacity = ptr.To(0)
-		}, faultlinev1.ReasonTargetNotAvailable, "b, which has no room: add some, or cordon it"},
+		}, faultlinev1.ReasonTargetNotAvailable, "b, which has no capacity: add some, or cordon it"},
 		"a control plane that did not react": {func(s *Snapshot) {
 			s.Last = &faultlinev1.MachineMove{PlannedMove: faultlinev1.PlannedMove{Machine: "m0"}, Reason: faultlinev1.ReasonControlPlaneDoesNotMove, Finished: metav1.NewTime(testNow.Add(-time.Minute))}
 		}, faultlinev1.ReasonControlPlaneDoesNotMove, "RolloutAfter"},
@@ -143,11 +143,11 @@ func ofDomains() map[string]against {
 			for i := range s.Domains {
 				s.Domains[i].State = failuredomain.Evicting
 			}
-		}, faultlinev1.ReasonNoRoom, "no domain is Active, to take 3 machines"},
+		}, faultlinev1.ReasonNoRoom, "no failure domain is Active for 3 machines"},
 		"an eviction that cannot end": {func(s *Snapshot) {
 			*s = snapshotOf("aab", "ab")
 			s.Domains[0].State, s.Domains[1].Capacity = failuredomain.Evicting, ptr.To(0)
-		}, faultlinev1.ReasonNoRoom, "add room or a failure domain"},
+		}, faultlinev1.ReasonNoRoom, "add capacity or a failure domain"},
 	}
 }
 
@@ -359,7 +359,7 @@ func TestAMoveBeginsAlthoughTheAnnotationOfARemediationIsLeftOver(t *testing.T) 
 	remediated(&s)
 	d := Decide(s)
 	g.Expect(d.Action).To(Equal(Record))
-	g.Expect(d.LeftOver).To(ContainSubstring("of Machine m7, which is gone"))
+	g.Expect(d.LeftOver).To(ContainSubstring("of Machine m7, which does not exist any more"))
 }
 
 func TestAMoveSaysWhatItsReplacementWaitsFor(t *testing.T) {
@@ -379,7 +379,7 @@ func TestAMoveSaysWhatItsReplacementWaitsFor(t *testing.T) {
 		"it has joined":   {with(func(m *Machine) { m.Ready, m.HasNode = true, true }), "Machine m9, has joined"},
 		"it fails":        {with(func(m *Machine) { m.Unhealthy = true }), "Machine m9, fails a health check"},
 		"it goes":         {with(func(m *Machine) { m.Deleting = true }), "Machine m9, is being deleted"},
-		"it failed":       {failed, "Machine m9, failed and is gone"},
+		"it failed":       {failed, "Machine m9, failed and was deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -43,7 +43,7 @@ func guards() []guard {
 			return when(v.Cluster.Deleting, "Cluster %s is being deleted", v.Cluster.Name)
 		}},
 		{faultlinev1.ReasonClusterPaused, func(v *view) string {
-			return when(v.Cluster.Paused, "Cluster %s or its infrastructure cluster is paused: take spec.paused, or the annotation cluster.x-k8s.io/paused, off", v.Cluster.Name)
+			return when(v.Cluster.Paused, "Cluster %s or its infrastructure cluster is paused: remove spec.paused or the annotation cluster.x-k8s.io/paused", v.Cluster.Name)
 		}},
 		{faultlinev1.ReasonControlPlaneNotSupported, kindSupported},
 		{faultlinev1.ReasonControlPlaneVersionNotTested, versionTested},
@@ -51,7 +51,7 @@ func guards() []guard {
 			return when(v.ControlPlane.Deleting, "%s is being deleted", v.ControlPlane.Name)
 		}},
 		{faultlinev1.ReasonControlPlanePaused, func(v *view) string {
-			return when(v.ControlPlane.Paused, "%s is paused: take the annotation cluster.x-k8s.io/paused off it", v.ControlPlane.Name)
+			return when(v.ControlPlane.Paused, "%s is paused: remove its annotation cluster.x-k8s.io/paused", v.ControlPlane.Name)
 		}},
 		{faultlinev1.ReasonEvenReplicas, func(v *view) string {
 			return when(v.kubeadm() && !v.ControlPlane.ExternalEtcd && v.ControlPlane.Replicas%2 == 0, "%s has spec.replicas %d: set an odd number", v.ControlPlane.Name, v.ControlPlane.Replicas)
@@ -61,24 +61,24 @@ func guards() []guard {
 				"%s has spec.rollout.strategy.rollingUpdate.maxSurge %d, so it would delete before it creates: set it to 1", v.ControlPlane.Name, v.ControlPlane.MaxSurge)
 		}},
 		{faultlinev1.ReasonControlPlaneNotObserved, func(v *view) string {
-			return when(v.kubeadm() && !v.ControlPlane.Observed, "%s has not reported on its current spec yet: wait, or look whether its controller runs", v.ControlPlane.Name)
+			return when(v.kubeadm() && !v.ControlPlane.Observed, "%s has not observed its current spec yet: wait, or check that its controller runs", v.ControlPlane.Name)
 		}},
 		{faultlinev1.ReasonControlPlaneRollingOut, upToDate},
 		{faultlinev1.ReasonControlPlaneScaling, scaling},
 		{faultlinev1.ReasonMachineDeleting, func(v *view) string {
-			return v.each(func(m *Machine) bool { return m.Deleting }, "is being deleted: wait until it is gone; if it stays, see its condition Deleting")
+			return v.each(func(m *Machine) bool { return m.Deleting }, "is being deleted: wait until it is deleted; if it is not, see its condition Deleting")
 		}},
 		{faultlinev1.ReasonControlPlaneRemediating, remediating},
 		{faultlinev1.ReasonMachineNotReady, ready},
 		{faultlinev1.ReasonControlPlaneUnhealthy, healthy},
 		{faultlinev1.ReasonMachineMarked, func(v *view) string {
 			return v.each(func(m *Machine) bool { return m.Mark.Others() },
-				"has the annotation cluster.x-k8s.io/delete-machine, which Faultline has not set: take it off, or scale down")
+				"has the annotation cluster.x-k8s.io/delete-machine, which Faultline has not set: remove it, or scale down")
 		}},
 		{faultlinev1.ReasonInfrastructureMachineUnexpected, infrastructure},
 		{faultlinev1.ReasonFailureDomainIntentInvalid, intents},
 		{faultlinev1.ReasonStabilizing, func(v *view) string {
-			return when(v.unstable() > 0, "the failure domains changed at %s: machines are moved when they have stayed as they are for %s",
+			return when(v.unstable() > 0, "the failure domains changed at %s: machines are moved after they have been unchanged for %s",
 				v.Since.UTC().Format(time.RFC3339), v.Stabilization)
 		}},
 		{faultlinev1.ReasonTargetNotAvailable, target},
@@ -121,7 +121,7 @@ func kindSupported(v *view) string {
 	case Kubeadm:
 		return ""
 	case Other:
-		return fmt.Sprintf("%s is no KubeadmControlPlane and cannot be asked to replace single machines: set spec.distribution.controlPlane.rebalance to Advise or Off",
+		return fmt.Sprintf("%s is not a KubeadmControlPlane and cannot replace single machines: set spec.distribution.controlPlane.rebalance to Advise or Off",
 			v.ControlPlane.Name)
 	}
 	if missing := v.ControlPlane.Name; missing != "" {
@@ -137,19 +137,19 @@ func upToDate(v *view) string {
 		return ""
 	}
 	if v.Cluster.Upgrade != "" {
-		return fmt.Sprintf("%s replaces no machine before it is upgraded to %s, the version in spec.topology of Cluster %s: wait, or see the condition TopologyReconciled of the Cluster",
+		return fmt.Sprintf("%s replaces no machine until it is upgraded to %s, the version in spec.topology of Cluster %s: wait, or see the condition TopologyReconciled of the Cluster",
 			cp.Name, v.Cluster.Upgrade, v.Cluster.Name)
 	}
-	if other := v.each(func(m *Machine) bool { return m.Outdated && !v.moving(m) }, "is not up to date: wait until the rollout is over"); other != "" {
+	if other := v.each(func(m *Machine) bool { return m.Outdated && !v.moving(m) }, "is not up to date: wait until the rollout is complete"); other != "" {
 		return other
 	}
-	return when(v.Move == nil && (cp.RollingOut || !cp.UpToDate), "%s does not say that all its machines are up to date: see its conditions RollingOut and MachinesUpToDate", cp.Name)
+	return when(v.Move == nil && (cp.RollingOut || !cp.UpToDate), "%s does not report that all its machines are up to date: see its conditions RollingOut and MachinesUpToDate", cp.Name)
 }
 
 func scaling(v *view) string {
 	cp := &v.ControlPlane
 	there := len(v.Machines)
-	return when(v.kubeadm() && (there != cp.Replicas || cp.Scaling), "%s has %d machines of %d replicas: wait until it is done, or see its conditions ScalingUp and ScalingDown",
+	return when(v.kubeadm() && (there != cp.Replicas || cp.Scaling), "%s has %d machines of %d replicas: wait until scaling is complete, or see its conditions ScalingUp and ScalingDown",
 		cp.Name, there, cp.Replicas)
 }
 
@@ -159,7 +159,7 @@ func remediating(v *view) string {
 	}
 	cp := &v.ControlPlane
 	ends := v.Move == nil && cp.Remediation.Noted && v.leftOver() == "" // a move makes it create a machine
-	return when(cp.Remediating || ends, "%s is replacing an unhealthy machine: wait until it is done", cp.Name)
+	return when(cp.Remediating || ends, "%s is replacing an unhealthy machine: wait until remediation is complete", cp.Name)
 }
 
 // leftOver returns why the control plane remediates no machine; "" if it does, or if it will remove the annotation of its last
@@ -175,10 +175,10 @@ func (v *view) leftOver() string {
 	}
 	of := ""
 	if cp.Remediation.Machine != "" {
-		of = " of Machine " + cp.Remediation.Machine + ", which is gone"
+		of = " of Machine " + cp.Remediation.Machine + ", which does not exist any more"
 	}
-	return fmt.Sprintf("%s has the annotation %s%s, and replaces no unhealthy machine as long as it has it: remove the annotation, or have a machine created, "+
-		"which removes it as well", cp.Name, controlplanev1.RemediationInProgressAnnotation, of)
+	return fmt.Sprintf("%s has the annotation %s%s, and replaces no unhealthy machine until it is removed: remove the annotation, or let it create a machine, "+
+		"which removes it too", cp.Name, controlplanev1.RemediationInProgressAnnotation, of)
 }
 
 func ready(v *view) string {
@@ -194,21 +194,21 @@ func healthy(v *view) string {
 		return ""
 	}
 	if !cp.EtcdHealthy {
-		return cp.Name + " does not say that etcd is healthy: see its condition EtcdClusterHealthy"
+		return cp.Name + " does not report that etcd is healthy: see its condition EtcdClusterHealthy"
 	}
-	return when(!cp.ComponentsHealthy, "%s does not say that its components are healthy: see its condition ControlPlaneComponentsHealthy", cp.Name)
+	return when(!cp.ComponentsHealthy, "%s does not report that its components are healthy: see its condition ControlPlaneComponentsHealthy", cp.Name)
 }
 
 // infrastructure checks for machines that cannot be marked as outdated, or already look outdated.
 func infrastructure(v *view) string {
-	if foreign := v.each(func(m *Machine) bool { return !m.Infrastructure }, "has no infrastructure machine of this provider: replace it by one whose "+
+	if foreign := v.each(func(m *Machine) bool { return !m.Infrastructure }, "has no infrastructure machine of this provider: replace it with one whose "+
 		"spec.infrastructureRef is a "+v.MachineKind+", or set spec.distribution.controlPlane.rebalance to Off"); foreign != "" {
 		return foreign
 	}
 	return v.each(func(m *Machine) bool {
 		ours := v.moving(m) && m.ClonedFrom == outdatedName(v.ControlPlane.Template) && v.Move.ClonedFrom == v.ControlPlane.Template
 		return v.kubeadm() && m.ClonedFrom != v.ControlPlane.Template && !ours
-	}, "has an infrastructure machine whose annotations cluster.x-k8s.io/cloned-from-name and cloned-from-groupkind are not those of the control plane's template: "+
+	}, "has an infrastructure machine whose annotations cluster.x-k8s.io/cloned-from-name and cloned-from-groupkind do not match the control plane's template: "+
 		"roll the control plane out once")
 }
 
@@ -228,8 +228,8 @@ func (s *Snapshot) unstable() time.Duration {
 // obeys blocks moves after the control plane did not react to a request to replace a machine, until one of its conditions
 // changes, the failure domains change, or retryAfter has passed.
 func obeys(v *view) string {
-	return when(v.Move == nil && v.silent(faultlinev1.ReasonControlPlaneDoesNotMove) > 0, "%s has not replaced Machine %s when it was asked to: see whether its controller runs, or set "+
-		"spec.distribution.controlPlane.rebalance to RolloutAfter; it is asked again when one of its conditions or the failure domains change, and after %s",
+	return when(v.Move == nil && v.silent(faultlinev1.ReasonControlPlaneDoesNotMove) > 0, "%s did not replace Machine %s when requested: check that its controller runs, or set "+
+		"spec.distribution.controlPlane.rebalance to RolloutAfter; the request is repeated when one of its conditions or the failure domains change, and after %s",
 		v.ControlPlane.Name, machineOf(v.Last), retryAfter)
 }
 
@@ -238,7 +238,7 @@ func kept(v *view) string {
 	if v.Removed != "" {
 		return v.Removed
 	}
-	return when(v.Move == nil && v.silent(faultlinev1.ReasonAnnotationsRemoved) > 0, "%s; a move is tried again when a condition of %s or the failure domains change, and after %s",
+	return when(v.Move == nil && v.silent(faultlinev1.ReasonAnnotationsRemoved) > 0, "%s; the move is retried when a condition of %s or the failure domains change, and after %s",
 		messageOf(v.Last), v.ControlPlane.Name, retryAfter)
 }
 
@@ -263,7 +263,7 @@ func rolledOut(v *view) string {
 	if v.Mode != faultlinev1.ControlPlaneRebalanceRolloutAfter || after.IsZero() || after.Before(v.Since) {
 		return ""
 	}
-	return v.ControlPlane.Name + " has rollout.after " + after.UTC().Format(time.RFC3339) + ", since when the failure domains have not changed: " +
+	return v.ControlPlane.Name + " has rollout.after " + after.UTC().Format(time.RFC3339) + ", and the failure domains have not changed since: " +
 		"set spec.distribution.controlPlane.rebalance to SurgeOne, or rollout.after to now"
 }
 

@@ -490,7 +490,7 @@ func TestAMachineThatIsNotWhereItWasAskedToBeIsNotMovedForNothing(t *testing.T) 
 	without[at].against = func(v *view) string {
 		var others []string
 		for _, why := range strings.Split(target(v), "; ") {
-			if !strings.Contains(why, "which would gain nothing") {
+			if !strings.Contains(why, "which would not improve the balance") {
 				others = append(others, why)
 			}
 		}

@@ -89,7 +89,7 @@ func (r *Reconciler) observeRoom(ctx context.Context, o *observed) error {
 	}
 	room, err := can.Capacity(ctx, infra)
 	if err != nil {
-		return fmt.Errorf("looking for room for machines of %s: %w", o.ControlPlane.Name, err)
+		return fmt.Errorf("reading the capacity for machines of %s: %w", o.ControlPlane.Name, err)
 	}
 	for i := range o.Domains {
 		suited := room[o.Domains[i].Name]
@@ -112,7 +112,7 @@ func observeUnsuited(ctx context.Context, can provider.Capabilities, infra clien
 		}
 		var err error
 		if d.Unsuited, err = can.Unsuited(ctx, infra, d.Name); err != nil {
-			return fmt.Errorf("looking for a place for machines of %s in failure domain %s: %w", o.ControlPlane.Name, d.Name, err)
+			return fmt.Errorf("checking whether failure domain %[2]s suits machines of %[1]s: %[3]w", o.ControlPlane.Name, d.Name, err)
 		}
 	}
 	return nil

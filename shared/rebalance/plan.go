@@ -99,17 +99,17 @@ func (v *view) unfit(candidate *Machine, name string) string {
 	d := v.domain(name)
 	switch {
 	case d == nil || !d.ControlPlane:
-		return "which is none for control planes any more: wait until Cluster API has copied the failure domains to the Cluster"
+		return "which is not for control planes any more: wait until Cluster API has copied the failure domains to the Cluster"
 	case d.State != failuredomain.Active:
 		return fmt.Sprintf("which is %s: set another one to Active", d.State)
 	case !d.Healthy:
-		return "which is not seen healthy now: wait, or repair it"
+		return "which is not reported healthy: wait, or repair it"
 	case d.Unsuited != "":
-		return fmt.Sprintf("where it has no place: %s: make one there, or cordon the failure domain", d.Unsuited)
+		return fmt.Sprintf("which does not suit it: %s: make it suitable, or cordon the failure domain", d.Unsuited)
 	case d.Capacity != nil && *d.Capacity < 1:
-		return "which has no room: add some, or cordon it"
+		return "which has no capacity: add some, or cordon it"
 	case !v.gains(candidate, name):
-		return "which would gain nothing: wait until Cluster API has copied the failure domains to the Cluster, or replace machines that are elsewhere than they were asked to be"
+		return "which would not improve the balance: wait until Cluster API has copied the failure domains to the Cluster, or replace machines that are not in their requested failure domain"
 	}
 	return ""
 }

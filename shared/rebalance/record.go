@@ -30,7 +30,7 @@ type Move struct {
 func (m Move) encode() (string, error) {
 	data, err := json.Marshal(m)
 	if err != nil {
-		return "", fmt.Errorf("writing down the move of %s: %w", m.Machine, err)
+		return "", fmt.Errorf("recording the move of %s: %w", m.Machine, err)
 	}
 	return string(data), nil
 }
@@ -45,7 +45,7 @@ func decode(text string) (*Move, error) {
 		return nil, fmt.Errorf("reading the record of a move: %w", err)
 	}
 	if move.UID == "" || move.Machine == "" {
-		return nil, fmt.Errorf("reading the record of a move: it names no machine: %q", text)
+		return nil, fmt.Errorf("reading the record of a move: it does not name a machine: %q", text)
 	}
 	return move, nil
 }

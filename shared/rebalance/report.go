@@ -58,7 +58,7 @@ func (o *observed) balance(d Decision) metav1.Condition {
 	}
 	switch {
 	case o.Move != nil && o.Move.Aborting != "":
-		return isFalse(faultlinev1.ReasonAbortingMove, fmt.Sprintf("The move of Machine %s is taken back: %s: %s", o.Move.Machine, o.Move.Aborting, o.Move.Why))
+		return isFalse(faultlinev1.ReasonAbortingMove, fmt.Sprintf("The move of Machine %s is being aborted: %s: %s", o.Move.Machine, o.Move.Aborting, o.Move.Why))
 	case o.Move != nil:
 		move := moveStatus(o, o.Move)
 		return isFalse(faultlinev1.ReasonMoving, fmt.Sprintf("Machine %s is moved from %s to %s: %s: %s", move.Machine, orNowhere(move.From), move.To, move.Phase, move.Message))
@@ -68,7 +68,7 @@ func (o *observed) balance(d Decision) metav1.Condition {
 	case d.Balanced:
 		condition := metav1.Condition{Status: metav1.ConditionTrue, Reason: faultlinev1.ReasonBalanced}
 		if why := versionTested(&view{Snapshot: &o.Snapshot}); why != "" { // reported before a move is needed
-			condition.Message = "Nothing could be moved: " + why
+			condition.Message = "No machine could be moved: " + why
 		}
 		return condition
 	case o.Mode == faultlinev1.ControlPlaneRebalanceAdvise && len(d.Plan) > 0:
@@ -136,7 +136,7 @@ func (s *Snapshot) phase(move *Move, m, replacement *Machine) (faultlinev1.MoveP
 	case m.Mark == machines.Ours && m.ClonedFrom == outdatedName(move.ClonedFrom) && m.Outdated:
 		return faultlinev1.MoveReplacing, s.awaited(move, replacement)
 	case m.Mark == machines.Ours && m.ClonedFrom == outdatedName(move.ClonedFrom):
-		return faultlinev1.MoveReplacing, "waiting for the control plane to see that it is to be replaced"
+		return faultlinev1.MoveReplacing, "waiting for the control plane to notice that it must be replaced"
 	}
 	return faultlinev1.MoveStarted, "marking the Machine"
 }
@@ -146,7 +146,7 @@ func (s *Snapshot) awaited(move *Move, replacement *Machine) string {
 	cp := &s.ControlPlane
 	switch {
 	case replacement == nil && cp.Remediation.Noted && !cp.Remediation.At.Before(move.Started.Time):
-		return fmt.Sprintf("its replacement, Machine %s, failed and is gone: waiting for %s to create another one", cp.Remediation.Machine, cp.Name)
+		return fmt.Sprintf("its replacement, Machine %s, failed and was deleted: waiting for %s to create another one", cp.Remediation.Machine, cp.Name)
 	case replacement == nil:
 		return fmt.Sprintf("waiting for %s to create its replacement", cp.Name)
 	case replacement.Deleting:

@@ -33,7 +33,7 @@ import (
 )
 
 // errUndone is returned if a move makes no progress because its writes are reverted.
-var errUndone = errors.New("what was written is changed by others each time")
+var errUndone = errors.New("other clients change the annotations after each write")
 
 // SetupWithManager adds the controller to the manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
@@ -76,7 +76,7 @@ func (r *Reconciler) inventoryChanges(mgr ctrl.Manager, infraCluster handler.Map
 		r.installed.forget()
 		list := &clusterv1.ClusterList{}
 		if err := mgr.GetClient().List(ctx, list); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Listing the Clusters that a version concerns")
+			ctrl.LoggerFrom(ctx).Error(err, "Failed to list Clusters for a version change")
 		}
 		var requests []ctrl.Request
 		for i := range list.Items {

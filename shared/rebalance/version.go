@@ -36,10 +36,10 @@ func untested(text string) string {
 	const wayOut = ": set spec.distribution.controlPlane.rebalance to RolloutAfter or Advise"
 	switch {
 	case text == "":
-		return "the version of the kubeadm control-plane provider is not known, as clusterctl's inventory does not have it: start the manager with " +
-			"--kubeadm-control-plane-version, or install the provider with clusterctl; else" + wayOut[1:]
+		return "the version of the kubeadm control-plane provider is unknown, because clusterctl's inventory does not have it: start the manager with " +
+			"--kubeadm-control-plane-version, or install the provider with clusterctl; otherwise" + wayOut[1:]
 	case !Tested(text):
-		return fmt.Sprintf("the kubeadm control-plane provider has version %s, and single moves are tested with %s and later patches of it%s", text, OldestTested, wayOut)
+		return fmt.Sprintf("the kubeadm control-plane provider has version %s, and moves are only tested with %s and its later patch releases%s", text, OldestTested, wayOut)
 	}
 	return ""
 }

@@ -66,7 +66,7 @@ func TestAMachineIsOnlyMovedWithAVersionOfTheControlPlaneThatIsTested(t *testing
 		"a newer one":                           {installed: [][3]string{{kubeadm, controlPlane, "v1.15.0"}}, refused: "has version v1.15.0"},
 		"an older patch":                        {installed: [][3]string{{kubeadm, controlPlane, "v1.14.1"}}, refused: "has version v1.14.1"},
 		"two, one of which is not":              {installed: [][3]string{{kubeadm, controlPlane, "v1.14.2"}, {kubeadm, controlPlane, "v1.13.0"}}, refused: "has version v1.13.0"},
-		"others only":                           {installed: [][3]string{{kubeadm, "BootstrapProvider", "v1.14.2"}, {"rke2", controlPlane, "v1.14.2"}}, refused: "is not known"},
+		"others only":                           {installed: [][3]string{{kubeadm, "BootstrapProvider", "v1.14.2"}, {"rke2", controlPlane, "v1.14.2"}}, refused: "is unknown"},
 		"none":                                  {refused: "--kubeadm-control-plane-version"},
 		"none, and the manager is told":         {declared: "v1.14.2"},
 		"none, and the manager is told another": {declared: "v1.12.0", refused: "has version v1.12.0"},

@@ -76,7 +76,7 @@ func InfraCluster(reader client.Reader, kind schema.GroupKind) handler.MapFunc {
 		if !is {
 			var err error
 			if cluster, err = ClusterOf(ctx, reader, o); err != nil {
-				ctrl.LoggerFrom(ctx).Error(err, "Finding the cluster that an event concerns", "object", client.ObjectKeyFromObject(o))
+				ctrl.LoggerFrom(ctx).Error(err, "Failed to find the cluster of an event", "object", client.ObjectKeyFromObject(o))
 			}
 		}
 		if cluster == nil || cluster.Spec.InfrastructureRef.GroupKind() != kind {
@@ -121,7 +121,7 @@ func Orphaned[T client.Object](ctx context.Context, reader client.Reader, obj cl
 		return none, nil
 	}
 	if err := reader.List(ctx, list, client.InNamespace(obj.GetNamespace())); err != nil {
-		return none, fmt.Errorf("looking for the infrastructure of Cluster %s: %w", name, err)
+		return none, fmt.Errorf("finding the infrastructure of Cluster %s: %w", name, err)
 	}
 	var found []T
 	_ = meta.EachListItem(list, func(o runtime.Object) error { // it fails only if list is not a list

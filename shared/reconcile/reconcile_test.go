@@ -562,7 +562,7 @@ func TestAPolicyThatStripsTheFinalizerIsToldAndTheObjectIsWrittenAgainAfterGrowi
 		})
 		w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) { l.Recorder = recorder }
 		_, err := w.run()
-		w.Expect(err).To(MatchError(ContainSubstring("does not keep the finalizer test/finalizer of Cluster c")))
+		w.Expect(err).To(MatchError(ContainSubstring("does not store the finalizer test/finalizer of Cluster c")))
 		told := conditions.Get(w.stored(), faultlinev1.MetadataKeptCondition)
 		w.Expect(told).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", faultlinev1.ReasonAnnotationsRemoved),
 			HaveField("Message", ContainSubstring("the finalizer test/finalizer"))))
@@ -615,6 +615,6 @@ func TestWhatAPolicyStripsFromAKindWithoutConditionsIsToldByAnEventForEachWrite(
 		}
 		g.Expect(sent).To(BeNumerically("<=", 8))
 		g.Expect(recorder.Events).To(HaveLen(sent))
-		g.Expect(recorder.Events).To(Receive(ContainSubstring("AnnotationsRemoved the API server does not keep the finalizer test/finalizer of ConfigMap m")))
+		g.Expect(recorder.Events).To(Receive(ContainSubstring("AnnotationsRemoved the API server does not store the finalizer test/finalizer of ConfigMap m")))
 	})
 }

@@ -105,10 +105,10 @@ func Create(ctx context.Context, c client.Client, o client.Object, kind string) 
 // RefusedMessage returns a message with the object, the API server's error, and how to fix it.
 func RefusedMessage(kind, name string, err error) string {
 	if Unanswered(err) {
-		return fmt.Sprintf("the API server cannot ask about %s %s: %s: it is asked again; if that lasts, start what serves the webhook, or remove the webhook",
+		return fmt.Sprintf("the API server cannot call a webhook for %s %s: %s: the request is retried; if this persists, repair the webhook's server, or remove the webhook",
 			kind, name, words(err))
 	}
-	return fmt.Sprintf("the API server refuses %s %s: %s: %s", kind, name, words(err), wayOut(err))
+	return fmt.Sprintf("the API server rejects %s %s: %s: %s", kind, name, words(err), wayOut(err))
 }
 
 func words(err error) string {
@@ -125,12 +125,12 @@ func wayOut(err error) string {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return "the namespace is being deleted; delete the Machine"
 	case strings.Contains(said, "exceeded quota"):
-		return "raise the ResourceQuota, or delete what is not needed"
+		return "raise the ResourceQuota, or delete unused objects"
 	case strings.Contains(said, "failed calling webhook"):
 		return "repair the webhook, or remove it"
 	case strings.Contains(said, "cannot create resource"):
-		return "give the service account that right"
+		return "grant the service account that permission"
 	default:
-		return "change the policy or webhook that objects, or what it objects to"
+		return "change the policy or webhook that rejects it, or the rejected field"
 	}
 }

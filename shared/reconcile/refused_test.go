@@ -31,7 +31,7 @@ func TestARequestIsRefusedWhenSomebodyHasToDoSomethingFirst(t *testing.T) {
 		wayOut string // "" for what is not rejected
 	}{
 		"quota":                   {apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota: q, limited: count/secrets=1")), "raise the ResourceQuota"},
-		"right":                   {apierrors.NewForbidden(secrets, "s", errors.New(`User "u" cannot create resource "secrets"`)), "give the service account that right"},
+		"right":                   {apierrors.NewForbidden(secrets, "s", errors.New(`User "u" cannot create resource "secrets"`)), "grant the service account that permission"},
 		"policy":                  {apierrors.NewInvalid(secret, "s", nil), "change the policy or webhook"},
 		"webhook":                 {apierrors.NewBadRequest(`admission webhook "w" denied the request: no`), "change the policy or webhook"},
 		"webhook without service": {apierrors.NewInternalError(errors.New(`failed calling webhook "w": failed to call webhook: Post "https://s.n.svc:443/v?timeout=10s": service "s" not found`)), "repair the webhook"},
@@ -54,7 +54,7 @@ func TestARequestIsRefusedWhenSomebodyHasToDoSomethingFirst(t *testing.T) {
 			g.Expect(reconcile.IsRefused(tc.err)).To(Equal(tc.wayOut != ""))
 			if tc.wayOut != "" {
 				g.Expect(reconcile.RefusedMessage("Secret", "s", tc.err)).To(And(
-					HavePrefix("the API server refuses Secret s: "), ContainSubstring(tc.wayOut), Not(ContainSubstring("creating"))))
+					HavePrefix("the API server rejects Secret s: "), ContainSubstring(tc.wayOut), Not(ContainSubstring("creating"))))
 			}
 		})
 	}
@@ -76,7 +76,7 @@ func TestCreateTellsARefusalFromAFailureAndFromWhatIsThere(t *testing.T) {
 	g.Expect(create(nil)).To(Succeed())
 	g.Expect(create(apierrors.NewAlreadyExists(secrets, "s"))).To(Succeed())
 	g.Expect(errors.As(create(apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota: q"))), &refused)).To(BeTrue())
-	g.Expect(refused.Error()).To(HavePrefix("the API server refuses Secret s: "))
+	g.Expect(refused.Error()).To(HavePrefix("the API server rejects Secret s: "))
 	g.Expect(apierrors.IsForbidden(refused)).To(BeTrue())
 	err := create(apierrors.NewTimeoutError("slow", 1))
 	g.Expect(errors.As(err, &refused)).To(BeFalse())
@@ -99,7 +99,7 @@ func TestAWebhookThatDoesNotAnswerHasRefusedNothing(t *testing.T) {
 			g.Expect(reconcile.IsRefused(err)).To(BeFalse())
 			g.Expect(reconcile.Unanswered(err)).To(BeTrue())
 			g.Expect(reconcile.RefusedMessage("BareMetalHost", "h", err)).To(And(
-				HavePrefix("the API server cannot ask about BareMetalHost h: "), ContainSubstring("asked again"),
+				HavePrefix("the API server cannot call a webhook for BareMetalHost h: "), ContainSubstring("retried"),
 				Not(ContainSubstring("refuses")), Not(ContainSubstring("->"))))
 			g.Expect((&reconcile.RefusedError{Answer: err}).Again()).To(BeNumerically("<", reconcile.RefusedPause))
 		})

@@ -37,9 +37,9 @@ type Rules struct {
 // AddFlags adds the flags for the rules.
 func (r *Rules) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&r.Proxies, "allowed-proxies", nil,
-		"Hosts, as HOST or HOST:PORT, that a kubeconfig may name in proxy-url. None when empty, so that a kubeconfig with one is refused.")
+		"Hosts, as HOST or HOST:PORT, that kubeconfigs may name in proxy-url. If unspecified, kubeconfigs with a proxy-url are rejected.")
 	fs.Int64Var(&r.Answer, "max-answer-bytes", bounded.Answer,
-		"How many bytes of one answer are read from servers that users name. A longer answer is an error.")
+		"Maximum size in bytes of one response from servers that users name. A longer response is an error.")
 }
 
 // Parse returns the connection of the current context of a kubeconfig. Certificates, keys and tokens must be embedded in the
@@ -48,14 +48,14 @@ func (r *Rules) AddFlags(fs *pflag.FlagSet) {
 func (r Rules) Parse(data []byte) (*rest.Config, error) {
 	content, err := clientcmd.Load(data)
 	if err != nil {
-		return nil, fmt.Errorf("is no kubeconfig: %w", err)
+		return nil, fmt.Errorf("is not a kubeconfig: %w", err)
 	}
 	if err := r.allows(content); err != nil {
 		return nil, err
 	}
 	config, err := clientcmd.NewDefaultClientConfig(*content, nil).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("is no usable kubeconfig: %w: set current-context, and cluster and user of that context", err)
+		return nil, fmt.Errorf("is not a usable kubeconfig: %w: set current-context, and its cluster and user", err)
 	}
 	r.Bound(config)
 	return config, nil
@@ -70,7 +70,7 @@ func (r Rules) Bound(config *rest.Config) {
 func (r Rules) allows(content *api.Config) error {
 	chosen := content.Contexts[content.CurrentContext]
 	if chosen == nil {
-		return errors.New("is no usable kubeconfig: current-context must name one of its contexts")
+		return errors.New("is not a usable kubeconfig: current-context must name one of its contexts")
 	}
 	user, cluster := content.AuthInfos[chosen.AuthInfo], content.Clusters[chosen.Cluster]
 	if user == nil {
@@ -86,17 +86,17 @@ func (r Rules) allows(content *api.Config) error {
 		{"certificate-authority", cluster.CertificateAuthority, "certificate-authority-data"},
 	} {
 		if file.name != "" {
-			return fmt.Errorf("may not set %s, as the manager reads no files: set %s (kubectl config view --flatten embeds files)", file.field, file.instead)
+			return fmt.Errorf("may not set %s, because the manager reads no files: set %s (kubectl config view --flatten embeds files)", file.field, file.instead)
 		}
 	}
 	switch {
 	case user.Exec != nil:
-		return errors.New("may not set exec, as the manager runs no programs: set token, or client-certificate-data and client-key-data")
+		return errors.New("may not set exec, because the manager runs no programs: set token, or client-certificate-data and client-key-data")
 	case user.AuthProvider != nil:
-		return errors.New("may not set auth-provider, as the manager runs no programs: set token, or client-certificate-data and client-key-data")
+		return errors.New("may not set auth-provider, because the manager runs no programs: set token, or client-certificate-data and client-key-data")
 	case !r.allowsProxy(cluster.ProxyURL):
-		return errors.New("may not set proxy-url, as the administrator chooses proxies: remove it, and set HTTPS_PROXY in the manager's Deployment, " +
-			"or allow the host of the proxy by the manager's flag --allowed-proxies")
+		return errors.New("may not set proxy-url, because the administrator chooses proxies: remove it, and set HTTPS_PROXY in the manager's Deployment, " +
+			"or allow the proxy's host with the manager's flag --allowed-proxies")
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func TestOnlyWhatIsInAKubeconfigItselfIsUsed(t *testing.T) {
 			g.Expect(err).To(HaveOccurred(), field)
 		}
 		_, err := remote.Rules{}.Parse([]byte(content))
-		g.Expect(err).To(MatchError(ContainSubstring("may not set %s, as", field)))
+		g.Expect(err).To(MatchError(ContainSubstring("may not set %s, because", field)))
 	}
 	for _, data := range []string{"{", "", "{}", `{current-context: x}`} {
 		_, err := remote.Rules{}.Parse([]byte(data))
@@ -67,7 +67,7 @@ func TestAProxyIsUsedThatTheAdministratorHasAllowed(t *testing.T) {
 		rules := remote.Rules{Proxies: []string{"proxy.example.com", "10.0.0.1:3128", ""}}
 		config, err := rules.Parse([]byte(with("x", fmt.Sprintf(", proxy-url: %q", proxy), "token: t")))
 		if !allowed {
-			g.Expect(err).To(MatchError(ContainSubstring("may not set proxy-url, as")), proxy)
+			g.Expect(err).To(MatchError(ContainSubstring("may not set proxy-url, because")), proxy)
 			continue
 		}
 		g.Expect(err).NotTo(HaveOccurred(), proxy)

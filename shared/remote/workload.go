@@ -132,7 +132,7 @@ func (r *Reader) roundTrip(cluster client.ObjectKey, request *http.Request) (*ht
 	to := r.known[cluster]
 	r.mu.Unlock()
 	if to == nil || to.transport == nil {
-		return nil, fmt.Errorf("the kubeconfig of Cluster %s is gone, or is refused", cluster)
+		return nil, fmt.Errorf("the kubeconfig of Cluster %s was deleted or rejected", cluster)
 	}
 	request = request.Clone(request.Context())
 	request.URL.Scheme, request.URL.Host, request.Host = to.server.Scheme, to.server.Host, ""
@@ -170,7 +170,7 @@ func (r *readers) RoundTrip(request *http.Request) (*http.Response, error) {
 	reader := r.known[number]
 	r.mu.Unlock()
 	if reader == nil {
-		return nil, fmt.Errorf("%s leads to no Cluster", request.URL.Host)
+		return nil, fmt.Errorf("%s does not belong to a Cluster", request.URL.Host)
 	}
 	return reader.roundTrip(client.ObjectKey{Namespace: namespace, Name: name}, request)
 }

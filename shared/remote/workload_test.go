@@ -53,7 +53,7 @@ func TestReaderRefusesAKubeconfigSecretThatNamesFiles(t *testing.T) {
 	}
 	_, err = read(t, r, "none")
 	g.Expect(client.IgnoreNotFound(err)).To(Succeed())
-	g.Expect(told).To(Equal([]string{"n/bad: " + "key value of Secret n/bad-kubeconfig may not set tokenFile, as the manager reads no files: " +
+	g.Expect(told).To(Equal([]string{"n/bad: " + "key value of Secret n/bad-kubeconfig may not set tokenFile, because the manager reads no files: " +
 		"set token (kubectl config view --flatten embeds files)"}), "it is told once")
 
 	g.Expect(secrets.Update(t.Context(), secretOf("bad", with("x", "", "exec: {apiVersion: client.authentication.k8s.io/v1, command: id, interactiveMode: Never}")))).To(Succeed())
@@ -108,7 +108,7 @@ func TestWhatAWorkloadClusterAnswersToOthersHasItsBounds(t *testing.T) {
 	host := strings.TrimPrefix(server.URL, "https://")
 	g.Expect(get("/api?limit=1")).To(Equal(host + " /behind/a/path/api?limit=1 for Bearer t by others"))
 	_, err = get("/endless")
-	g.Expect(err).To(MatchError(ContainSubstring("the answer is too long: the manager reads at most 5000 bytes")))
+	g.Expect(err).To(MatchError(ContainSubstring("the response is too long: the manager reads at most 5000 bytes")))
 
 	g.Expect(secrets.Update(t.Context(), secretOf("c", content("u")))).To(Succeed())
 	_, err = read(t, r, "c")
@@ -116,5 +116,5 @@ func TestWhatAWorkloadClusterAnswersToOthersHasItsBounds(t *testing.T) {
 	g.Expect(get("/api")).To(ContainSubstring("Bearer u"))
 	r.Forget(client.ObjectKey{Namespace: "n", Name: "c"})
 	_, err = get("/api")
-	g.Expect(err).To(MatchError(ContainSubstring("the kubeconfig of Cluster n/c is gone")))
+	g.Expect(err).To(MatchError(ContainSubstring("the kubeconfig of Cluster n/c was deleted")))
 }

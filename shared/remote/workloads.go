@@ -37,9 +37,9 @@ type Options struct {
 
 // AddFlags adds the flags for these options, with the names used by Cluster API's managers.
 func AddFlags(fs *pflag.FlagSet, concurrency *int, qps *float32, burst *int) {
-	fs.IntVar(concurrency, "clustercache-concurrency", 10, "Connections to workload clusters looked after at the same time.")
-	fs.Float32Var(qps, "clustercache-client-qps", 20, "Requests per second to the API server of each workload cluster.")
-	fs.IntVar(burst, "clustercache-client-burst", 30, "Requests to the API server of each workload cluster allowed in one burst.")
+	fs.IntVar(concurrency, "clustercache-concurrency", 10, "Number of clusters to process simultaneously in the cluster cache.")
+	fs.Float32Var(qps, "clustercache-client-qps", 20, "Maximum queries per second to the API server of each workload cluster.")
+	fs.IntVar(burst, "clustercache-client-burst", 30, "Maximum number of queries allowed in one burst to the API server of each workload cluster.")
 }
 
 // Contents configures what is cached of each workload cluster.
@@ -58,12 +58,12 @@ type Contents struct {
 func Connect(ctx context.Context, mgr ctrl.Manager, infrastructure provider.Provider, o Options, keep Contents) (clustercache.ClusterCache, error) {
 	kind, err := apiutil.GVKForObject(infrastructure.NewCluster(), mgr.GetScheme())
 	if err != nil {
-		return nil, fmt.Errorf("connecting with workload clusters: %w", err)
+		return nil, fmt.Errorf("setting up the cluster cache: %w", err)
 	}
 	// A kubeconfig is only read when a connection is made, so Secrets are not cached.
 	kubeconfigs := NewReader(mgr.GetAPIReader(), o.Remote, refusals(ctx, mgr))
 	if err := forgetDeleted(ctx, mgr, kubeconfigs); err != nil {
-		return nil, fmt.Errorf("connecting with workload clusters: %w", err)
+		return nil, fmt.Errorf("setting up the cluster cache: %w", err)
 	}
 	workloads, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
 		SecretClient:     kubeconfigs,
@@ -79,7 +79,7 @@ func Connect(ctx context.Context, mgr ctrl.Manager, infrastructure provider.Prov
 		Client: clustercache.ClientOptions{UserAgent: "faultline-" + infrastructure.Name() + "-manager", QPS: o.QPS, Burst: o.Burst},
 	}, watch.Workers(o.Concurrency))
 	if err != nil {
-		return nil, fmt.Errorf("connecting with workload clusters: %w", err)
+		return nil, fmt.Errorf("setting up the cluster cache: %w", err)
 	}
 	return workloads, nil
 }
@@ -95,7 +95,7 @@ func refusals(ctx context.Context, mgr ctrl.Manager) func(client.ObjectKey, erro
 		if err := mgr.GetClient().Get(ctx, key, cluster); err != nil {
 			return // it was deleted; the cluster cache logs the reason
 		}
-		events.Eventf(cluster, nil, corev1.EventTypeWarning, RefusedReason, "Connect", "The manager does not connect with the workload cluster: %v", why)
+		events.Eventf(cluster, nil, corev1.EventTypeWarning, RefusedReason, "Connect", "The manager does not connect to the workload cluster: %v", why)
 	}
 }
 

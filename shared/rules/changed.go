@@ -30,7 +30,7 @@ func Changed[T any](before, after *T, base *field.Path, wayOut string, mutable .
 		if slices.Contains(mutable, path.String()) {
 			continue
 		}
-		errs = append(errs, field.Forbidden(base.Child(path.String()), "cannot be changed; "+wayOut))
+		errs = append(errs, field.Forbidden(base.Child(path.String()), "may not be changed; "+wayOut))
 	}
 	return errs
 }

@@ -35,7 +35,7 @@ func MachinesByDomain(
 	for next, more := "", true; more; more = next != "" {
 		page, ok := list.DeepCopyObject().(client.ObjectList)
 		if !ok {
-			return nil, fmt.Errorf("listing infrastructure machines: %T is no list", list)
+			return nil, fmt.Errorf("listing infrastructure machines: %T is not a list", list)
 		}
 		if err := reader.List(ctx, page, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name},
 			client.Limit(pageSize), client.Continue(next)); err != nil {
@@ -45,7 +45,7 @@ func MachinesByDomain(
 		if err := meta.EachListItem(page, func(item runtime.Object) error {
 			machine, ok := item.(client.Object)
 			if !ok {
-				return fmt.Errorf("listing infrastructure machines: %T is no object", item)
+				return fmt.Errorf("listing infrastructure machines: %T is not an object", item)
 			}
 			for _, domain := range distinct(append(domains(machine), machine.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation])) {
 				names[domain] = append(names[domain], machine.GetName())

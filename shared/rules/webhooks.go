@@ -29,7 +29,7 @@ func Setup(mgr ctrl.Manager, kinds ...Kind) error {
 	conversion.Serve(mgr)
 	for _, kind := range kinds {
 		if err := kind.setup(mgr); err != nil {
-			return fmt.Errorf("setting up the webhooks of %s: %w", kind.name(), err)
+			return fmt.Errorf("setting up webhooks of %s: %w", kind.name(), err)
 		}
 	}
 	return nil

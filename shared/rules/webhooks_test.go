@@ -43,7 +43,7 @@ func TestSetupNamesTheKindThatFails(t *testing.T) {
 		return rules.Setup(server{webhooks: webhook.NewServer(webhook.Options{})}, kinds...)
 	}
 	g.Expect(setup()).To(Succeed())
-	g.Expect(setup(rules.Webhooks[*clusterv1.Machine]{})).To(MatchError(HavePrefix("setting up the webhooks of Machine: ")), "the scheme does not have it")
+	g.Expect(setup(rules.Webhooks[*clusterv1.Machine]{})).To(MatchError(HavePrefix("setting up webhooks of Machine: ")), "the scheme does not have it")
 }
 
 // webhooks returns an error for the cluster "bad" and for a changed version, and a warning for a deadline.

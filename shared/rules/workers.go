@@ -23,7 +23,7 @@ func Workers(workers faultlinev1.WorkersDistribution, path *field.Path, topology
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path.Child("topologyKey"), workers.TopologyKey, fmt.Sprintf(
-		"this provider spreads workers by %s only: remove the field", strings.Join(topologyKeys, ", ")))}
+		"must be %s with this provider: change it, or remove the field", strings.Join(topologyKeys, ", ")))}
 }
 
 // WarnWorkers returns warnings about settings for the spread of workers that are accepted but have no effect.
@@ -36,13 +36,13 @@ func WarnWorkers(workers faultlinev1.WorkersDistribution, path *field.Path) admi
 			"rebalance": workers.Rebalance == faultlinev1.WorkersRebalanceDeleteOne,
 		} {
 			if given {
-				warnings = append(warnings, Warning(path.Child(name), "has no effect while workers are not spread; set enabled to true"))
+				warnings = append(warnings, Warning(path.Child(name), "has no effect while spec.distribution.workers.enabled is not true"))
 			}
 		}
 		slices.Sort(warnings)
 	} else if required && workers.DesiredFailureDomains == nil {
 		warnings = append(warnings, Warning(path.Child("required"),
-			"has no effect without logical failure domains; set desiredFailureDomains"))
+			"has no effect without desiredFailureDomains"))
 	}
 	return warnings
 }

@@ -24,7 +24,7 @@ func TestATopologyKeyThatTheProviderDoesNotKnowIsRefusedWithTheWayOut(t *testing
 	hostname := faultlinev1.WorkersDistribution{TopologyKey: "kubernetes.io/hostname"}
 	g.Expect(rules.Workers(hostname, path, "kubernetes.io/hostname")).To(BeEmpty())
 	g.Expect(rules.Workers(hostname, path).ToAggregate()).To(MatchError(And(
-		ContainSubstring("spec.distribution.workers.topologyKey"), ContainSubstring("by topology.kubernetes.io/zone, topology.kubernetes.io/region only: remove the field"))))
+		ContainSubstring("spec.distribution.workers.topologyKey"), ContainSubstring("must be topology.kubernetes.io/zone, topology.kubernetes.io/region with this provider: change it, or remove the field"))))
 }
 
 func TestWhatDoesNothingOfHowWorkersAreSpreadIsWarnedOf(t *testing.T) {

@@ -26,12 +26,12 @@ type Written map[string]creation
 func NewWritten(add func(*runtime.Scheme) error, kinds ...Kind) (Written, error) {
 	scheme, written := runtime.NewScheme(), Written{}
 	if err := add(scheme); err != nil {
-		return nil, fmt.Errorf("making a scheme: %w", err)
+		return nil, fmt.Errorf("creating a scheme: %w", err)
 	}
 	for _, kind := range kinds {
 		errors, err := kind.creation(scheme)
 		if err != nil {
-			return nil, fmt.Errorf("making the rules of %s: %w", kind.name(), err)
+			return nil, fmt.Errorf("creating the validators of %s: %w", kind.name(), err)
 		}
 		if errors != nil {
 			written[kind.name()] = errors
@@ -87,7 +87,7 @@ func (r reader) read(ctx context.Context, written *unstructured.Unstructured, ob
 	case is == r.hub:
 		return runtime.DefaultUnstructuredConverter.FromUnstructured(written.Object, object)
 	case r.convert == nil:
-		return fmt.Errorf("%s is not served in %s, but in %s", is.Kind, is.GroupVersion(), r.hub.GroupVersion())
+		return fmt.Errorf("%s is not served in %s, only in %s", is.Kind, is.GroupVersion(), r.hub.GroupVersion())
 	}
 	spoke, err := r.scheme.New(written.GroupVersionKind())
 	if err != nil {

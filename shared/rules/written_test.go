@@ -35,7 +35,7 @@ func TestRulesAreAskedOfWhatIsWritten(t *testing.T) {
 		g.Expect(written.Errors(t.Context(), object(kind, "v1beta2", nil))).To(BeEmpty(), "a kind without rules")
 	}
 	_, err = written.Errors(t.Context(), object("Machine", "v1alpha1", nil))
-	g.Expect(err).To(MatchError("Machine is not served in cluster.x-k8s.io/v1alpha1, but in cluster.x-k8s.io/v1beta2"))
+	g.Expect(err).To(MatchError("Machine is not served in cluster.x-k8s.io/v1alpha1, only in cluster.x-k8s.io/v1beta2"))
 	_, err = written.Errors(t.Context(), object("Machine", "v1beta2", "text"))
 	g.Expect(err).To(HaveOccurred(), "what is no object of its kind")
 }

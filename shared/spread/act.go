@@ -113,7 +113,7 @@ func (r *Reconciler) label(ctx context.Context, s *scope) error {
 	return first(each(len(labelled), func(i int) error {
 		after := labelled[i]
 		if err := r.machines.Repeats.Write(ctx, r.Client, s.members[after.Name].machine, after); err != nil {
-			return fmt.Errorf("labelling Machine %s with its logical failure domain: %w", after.Name, err)
+			return fmt.Errorf("labeling Machine %s with its logical failure domain: %w", after.Name, err)
 		}
 		r.machines.Note(after)
 		return nil

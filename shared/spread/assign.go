@@ -77,7 +77,7 @@ type assigner struct {
 
 func newAssigner(c Cluster) (*assigner, error) {
 	if c.Logical < 0 {
-		return nil, fmt.Errorf("assigning failure domains: %d logical ones are wanted", c.Logical)
+		return nil, fmt.Errorf("assigning failure domains: invalid number of logical failure domains %d", c.Logical)
 	}
 	a := &assigner{Cluster: c, machines: slices.Clone(c.Machines), members: map[string][]*Machine{}, newest: c.newest()}
 	a.domains, a.room = c.left()

@@ -89,7 +89,7 @@ func unavailable(md *clusterv1.MachineDeployment, allowed int) []string {
 		why = append(why, fmt.Sprintf("MachineDeployment %s is paused", md.Name))
 	}
 	if status.ObservedGeneration != md.Generation {
-		why = append(why, fmt.Sprintf("MachineDeployment %s has been changed a moment ago", md.Name))
+		why = append(why, fmt.Sprintf("MachineDeployment %s has just changed", md.Name))
 	}
 	available, there := ptr.Deref(status.AvailableReplicas, 0), ptr.Deref(status.Replicas, 0)
 	if there != wanted || available > wanted || int(wanted-available) > allowed {

@@ -227,11 +227,11 @@ func TestMoreLogicalDomainsThanFailureDomainsWaitWhereThatIsRequired(t *testing.
 	r := w.reconciler(api)
 	w.reconcile(r)
 	w.Expect(w.placed("md", key)).To(Equal(map[string]int{"md-0": 1, "md-1": 1, "md-2": 1, "": 1}))
-	w.Expect(w.balanced().Message).To(ContainSubstring("each failure domain holds another logical one than md-3, and spec.distribution.workers.required forbids to share"))
+	w.Expect(w.balanced().Message).To(ContainSubstring("each failure domain has another logical failure domain than md-3, and spec.distribution.workers.required forbids sharing"))
 	w.want(func(wanted *faultlinev1.WorkersDistribution) { wanted.Required = nil })
 	w.reconcile(r)
 	w.Expect(w.placed("md", key)).To(HaveKeyWithValue("md-3", 1))
-	w.Expect(w.balanced().Message).To(ContainSubstring("failure domain a holds the logical ones md-0, md-3: add a failure domain, or lower desiredFailureDomains"))
+	w.Expect(w.balanced().Message).To(ContainSubstring("failure domain a has the logical failure domains md-0, md-3: add a failure domain, or lower desiredFailureDomains"))
 	w.Expect(w.machines("md")).To(HaveLen(4))
 	w.want(func(wanted *faultlinev1.WorkersDistribution) { wanted.DesiredFailureDomains = ptr.To[int32](90) })
 	w.reconcile(r)
@@ -256,8 +256,8 @@ func TestLogicalDomainsThatAreKeptApartByRegionNeedToKnowTheRegions(t *testing.T
 	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 1, "": 1}))
 	condition := w.balanced()
 	w.Expect(condition.Reason).To(Equal(faultlinev1.ReasonWorkersWaiting))
-	w.Expect(condition.Message).To(And(ContainSubstring("each region holds another logical one than md-1"), ContainSubstring("add a failure domain in another region"),
-		ContainSubstring("failure domain c says no region in status.failureDomains: they receive no workers"), ContainSubstring("or remove topologyKey")))
+	w.Expect(condition.Message).To(And(ContainSubstring("each region has another logical failure domain than md-1"), ContainSubstring("add a failure domain in another region"),
+		ContainSubstring("failure domain c has no region in status.failureDomains: they receive no workers"), ContainSubstring("or remove topologyKey")))
 
 	regions(map[string]string{"a": "north", "b": "north", "c": "south"})
 	w.reconcile(r)
@@ -265,7 +265,7 @@ func TestLogicalDomainsThatAreKeptApartByRegionNeedToKnowTheRegions(t *testing.T
 	w.Expect(w.balanced().Status).To(Equal(metav1.ConditionTrue), w.balanced().Message)
 	regions(map[string]string{"a": "north", "b": "north", "c": "north"})
 	w.reconcile(r)
-	w.Expect(w.balanced().Message).To(ContainSubstring("class md: region north holds the logical ones md-0, md-1: add a failure domain in another region"))
+	w.Expect(w.balanced().Message).To(ContainSubstring("class md: region north has the logical failure domains md-0, md-1: add a failure domain in another region"))
 }
 
 // byHost is a provider that separates logical failure domains inside a failure domain.

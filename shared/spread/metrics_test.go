@@ -23,7 +23,7 @@ func (w *world) skew(value string) {
 	want := ""
 	if value != "" {
 		want = fmt.Sprintf(`
-# HELP faultline_failure_domain_worker_skew Difference between the most and the fewest machines of a MachineDeployment in a domain that takes them.
+# HELP faultline_failure_domain_worker_skew Difference between the highest and the lowest number of machines of a MachineDeployment in the failure domains that receive them.
 # TYPE faultline_failure_domain_worker_skew gauge
 faultline_failure_domain_worker_skew{cluster="one",machine_deployment="md",namespace=%q} %s
 `, w.name, value)

@@ -64,7 +64,7 @@ func (s *scope) groups(now, stable time.Time) ([]*group, error) {
 			g.against = append(g.against, s.circle(g))
 		}
 		if now.Before(stable) {
-			g.against = append(g.against, fmt.Sprintf("the failure domains have changed: none is moved before %s", stable.UTC().Format(time.RFC3339)))
+			g.against = append(g.against, fmt.Sprintf("the failure domains have changed: no machine is moved before %s", stable.UTC().Format(time.RFC3339)))
 		}
 	}
 	return all, nil
@@ -144,7 +144,7 @@ func markedByOthers(machine *clusterv1.Machine) []string {
 	if !markOf(machine).Others() || !machine.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	return []string{fmt.Sprintf("Machine %s has the annotation %s, which somebody else has set: scale down, or remove it",
+	return []string{fmt.Sprintf("Machine %s has the annotation %s, which Faultline has not set: scale down, or remove it",
 		machine.Name, clusterv1.DeleteMachineAnnotation)}
 }
 
@@ -158,9 +158,9 @@ func (s *scope) progress(md *clusterv1.MachineDeployment, move faultlinev1.Machi
 		move.Phase = distribution.DeletionPhase(at.machine)
 	case there && move.Phase != faultlinev1.MoveStarted: // the cache shows the old state
 	case there && !g.deleteOne:
-		move.Phase, move.Message = faultlinev1.MoveAborted, "spec.distribution.workers.rebalance is not DeleteOne any more"
+		move.Phase, move.Message = faultlinev1.MoveAborted, "spec.distribution.workers.rebalance is no longer DeleteOne"
 	case there && !slices.ContainsFunc(g.moves, func(m failuredomain.Move) bool { return m.Machine == move.Machine }):
-		move.Phase, move.Message = faultlinev1.MoveAborted, "the machines are to be spread in another way"
+		move.Phase, move.Message = faultlinev1.MoveAborted, "the machines must be spread differently"
 	case there && len(g.against) > 0:
 		move.Phase, move.Message = faultlinev1.MoveAborted, g.against[0]
 	case there:
@@ -186,12 +186,12 @@ func (s *scope) replaced(md *clusterv1.MachineDeployment, move *faultlinev1.Mach
 			newest = m
 		}
 	}
-	move.Phase, move.Message = faultlinev1.MoveReplacing, "its MachineSet has made no other machine yet"
+	move.Phase, move.Message = faultlinev1.MoveReplacing, "its MachineSet has not created a replacement yet"
 	if staying < int(ptr.Deref(md.Spec.Replicas, 1)) {
 		return
 	}
 	if newest != nil && newest.Created.After(move.Started.Add(-skew)) {
-		move.Replacement, move.Message = newest.Name, "the new machine has no failure domain yet"
+		move.Replacement, move.Message = newest.Name, "the replacement has no failure domain yet"
 		if newest.waits() {
 			return
 		}
@@ -233,7 +233,7 @@ func (r *Reconciler) remove(ctx context.Context, s *scope, md *clusterv1.Machine
 	}
 	err := r.Client.Delete(ctx, leaving, client.Preconditions{UID: &leaving.UID, ResourceVersion: &leaving.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {
-		return ctrl.Result{}, fmt.Errorf("deleting Machine %s, so that its MachineSet makes one elsewhere: %w", name, err)
+		return ctrl.Result{}, fmt.Errorf("deleting Machine %s to move it to another failure domain: %w", name, err)
 	}
 	return ctrl.Result{}, nil
 }

@@ -110,12 +110,12 @@ func TestNoMachineIsMovedWhileAnythingSpeaksAgainstIt(t *testing.T) {
 	}{
 		"a replica is not available":  {deploymentStatus(func(md *clusterv1.MachineDeployment) { md.Status.AvailableReplicas = ptr.To[int32](5) }), "5 of 6 replicas of MachineDeployment md are available"},
 		"a rollout is under way":      {deploymentStatus(func(md *clusterv1.MachineDeployment) { md.Status.UpToDateReplicas = ptr.To[int32](1) }), "1 of 6 replicas of MachineDeployment md are up to date"},
-		"it was changed a moment ago": {deploymentStatus(func(md *clusterv1.MachineDeployment) { md.Status.ObservedGeneration-- }), "has been changed a moment ago"},
+		"it was changed a moment ago": {deploymentStatus(func(md *clusterv1.MachineDeployment) { md.Status.ObservedGeneration-- }), "has just changed"},
 		"the user has marked a machine": {func(w *world) {
 			change(w, &clusterv1.Machine{ObjectMeta: w.meta("md-0002")}, false, func(m *clusterv1.Machine) {
 				m.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: "yes"}
 			})
-		}, "Machine md-0002 has the annotation cluster.x-k8s.io/delete-machine, which somebody else has set"},
+		}, "Machine md-0002 has the annotation cluster.x-k8s.io/delete-machine, which Faultline has not set"},
 		"the failure domains have just changed": {func(w *world) {
 			change(w, w.infra, true, func(c *providertest.Cluster) {
 				c.Status.Distribution.FailureDomainsSince = metav1.NewTime(w.clock.Now().Add(time.Minute))
@@ -141,7 +141,7 @@ func TestNoMachineIsMovedWhileAnythingSpeaksAgainstIt(t *testing.T) {
 		"it is not asked for": {func(w *world) {
 			w.want(func(wanted *faultlinev1.WorkersDistribution) { wanted.Rebalance = faultlinev1.WorkersRebalanceOff })
 		}, "rebalance is Off"},
-		"the new domain has no room": {func(w *world) { w.domains("a b c=0") }, "no room for 2 more machines in: c"},
+		"the new domain has no room": {func(w *world) { w.domains("a b c=0") }, "no capacity for 2 more machines in: c"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -232,7 +232,7 @@ func TestNoMachineIsMovedToWhereNothingSuitsItsReplacement(t *testing.T) {
 			w.domains("a!Evicting b c=9")
 			result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
 			w.Expect(err).NotTo(HaveOccurred())
-			w.Expect(w.balanced().Message).To(ContainSubstring("has no place in failure domain c: no host suits"))
+			w.Expect(w.balanced().Message).To(ContainSubstring("failure domain c does not suit the replacement of"))
 			w.Expect(result.RequeueAfter).To(BeNumerically(">", 0), "nothing that is reported tells when one does")
 			w.Expect(w.machines("md")).To(HaveLen(6))
 			unsuited = ""

@@ -99,7 +99,7 @@ func (r *Reconciler) room(ctx context.Context, s *scope) error {
 		}
 		room, err := can.Capacity(ctx, infra)
 		if err != nil {
-			return fmt.Errorf("looking for room for Machine %s: %w", m.Name, err)
+			return fmt.Errorf("reading the capacity for Machine %s: %w", m.Name, err)
 		}
 		s.state.Room[m.Suits] = room
 	}

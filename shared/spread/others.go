@@ -29,7 +29,7 @@ func (s *scope) withoutOthers(moves []failuredomain.Move) (kept []failuredomain.
 		levelled[m.Deployment]++
 	}
 	for _, name := range slices.Sorted(maps.Keys(levelled)) {
-		left = append(left, fmt.Sprintf("MachineDeployment %s is scaled by %s, which chooses its machines: %d would have to move to level it, and none is moved",
+		left = append(left, fmt.Sprintf("MachineDeployment %s is scaled by %s, which chooses its machines: %d would have to move to balance it, and none is moved",
 			name, s.scaler(name), levelled[name]))
 	}
 	return kept, left
@@ -97,7 +97,7 @@ func (s *scope) circle(g *group) string {
 	if last := s.last(g); last.Replacement != "" {
 		replacement = "Machine " + last.Replacement
 	}
-	return fmt.Sprintf("the last move brought %s to %s, and machines are missing there again, so somebody else removes them: none is moved before %s. "+
-		"If a program scales the MachineDeployment, give it the annotation %s",
+	return fmt.Sprintf("the last move brought %s to %s, and machines are missing there again, so another client removes them: no machine is moved before %s. "+
+		"If a program scales the MachineDeployment, set its annotation %s",
 		replacement, g.moves[0].To, g.resumes.UTC().Format(time.RFC3339), faultlinev1.ScaledByAnnotation)
 }

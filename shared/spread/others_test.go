@@ -49,7 +49,7 @@ func TestAMachineDeploymentThatAnotherProgramScalesIsEmptiedAndNeverLevelled(t *
 			w.Expect(w.machines("md")).To(HaveLen(6))
 			w.Expect(w.workers().Plan).To(BeEmpty())
 			w.Expect(w.balanced().Status).To(Equal(metav1.ConditionTrue))
-			w.Expect(w.balanced().Message).To(ContainSubstring("MachineDeployment md is scaled by " + name + ", which chooses its machines: 2 would have to move to level it, and none is moved"))
+			w.Expect(w.balanced().Message).To(ContainSubstring("MachineDeployment md is scaled by " + name + ", which chooses its machines: 2 would have to move to balance it, and none is moved"))
 			w.Expect(w.marked("md")).To(BeEmpty())
 			w.domains("a!Evicting b c")
 			w.moveAll(r)
@@ -102,7 +102,7 @@ func TestMovesThatSomebodyElseUndoesStopForLongerAndLonger(t *testing.T) {
 		w.Expect(w.workers().CurrentMove).To(BeNil())
 		w.Expect(w.balanced().Reason).To(Equal(faultlinev1.ReasonNotBalanced))
 		w.Expect(w.balanced().Message).To(And(
-			ContainSubstring("to c, and machines are missing there again, so somebody else removes them"),
+			ContainSubstring("to c, and machines are missing there again, so another client removes them"),
 			ContainSubstring(w.workers().LastMove.Finished.Add(wait).UTC().Format(time.RFC3339)),
 		))
 		result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})

@@ -121,11 +121,11 @@ func (r *Reconciler) unsuited(ctx context.Context, s *scope, groups []*group) (b
 		}
 		why, err := unsuited(ctx, s.members[machine].infra, to)
 		if err != nil {
-			return false, fmt.Errorf("looking for room for the replacement of Machine %s: %w", machine, err)
+			return false, fmt.Errorf("reading the capacity for the replacement of Machine %s: %w", machine, err)
 		}
 		if why != "" {
 			found = true
-			g.against = append(g.against, fmt.Sprintf("the replacement of Machine %s has no place in failure domain %s: %s", machine, to, why))
+			g.against = append(g.against, fmt.Sprintf("failure domain %[2]s does not suit the replacement of Machine %[1]s: %[3]s", machine, to, why))
 		}
 	}
 	return found, nil
@@ -302,7 +302,7 @@ func (r *Reconciler) tell(s *scope, changed []outcome, before *metav1.Condition,
 			r.Recorder.Eventf(s.cluster, nil, corev1.EventTypeWarning, "WorkerMoveAborted", "Move", "%s stays: %s", text, m.Message)
 		default:
 			r.Recorder.Eventf(s.cluster, nil, corev1.EventTypeNormal, "WorkerMoveStarted", "Move",
-				"%s is deleted, so that its MachineSet makes one in %s instead of %s", text, m.To, orNowhere(m.From))
+				"Deleting %s, so that its MachineSet creates one in %s instead of %s", text, m.To, orNowhere(m.From))
 		}
 	}
 	if worsened(before, condition) {

@@ -140,7 +140,7 @@ func (s *scope) condition(groups []*group, refused []Refusal) metav1.Condition {
 	switch {
 	case len(s.state.Domains) == 0:
 		condition.Reason = faultlinev1.ReasonNoFailureDomains
-		waiting = append([]string{"the cluster has no failure domains, so no worker is given one: add failure domains, " +
+		waiting = append([]string{"the cluster has no failure domains, so workers cannot be assigned any: add failure domains, " +
 			"or set spec.distribution.workers.enabled to false"}, waiting...)
 	case len(waiting) > 0:
 		condition.Reason = faultlinev1.ReasonWorkersWaiting
@@ -186,14 +186,14 @@ func (s *scope) wayOut(r Refusal) string {
 	}
 	switch {
 	case none && full:
-		return fmt.Sprintf("each "+what+" holds another logical one than %s, and spec.distribution.workers.required forbids to share: "+
+		return fmt.Sprintf("each "+what+" has another logical failure domain than %s, and spec.distribution.workers.required forbids sharing: "+
 			"add a failure domain"+s.elsewhere()+", lower desiredFailureDomains, or set required to false", r.Key)
 	case none:
-		return "none receives machines, see status.distribution.failureDomains: set one to Active in spec.distribution, repair one, or add one"
+		return "none receives machines: see status.distribution.failureDomains, and set one to Active in spec.distribution, repair one, or add one"
 	case full && r.Key != "":
-		return fmt.Sprintf("those that logical failure domain %s may use are full: make room in them, or add one", r.Key)
+		return fmt.Sprintf("those that logical failure domain %s may use are full: free capacity in them, or add one", r.Key)
 	default:
-		return "all that receive machines are full: make room in them, or add one"
+		return "all that receive machines are full: free capacity in them, or add one"
 	}
 }
 
@@ -260,8 +260,8 @@ func (s *scope) unseen() []string {
 	if !s.within || s.state.Logical == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("logical failure domains may be in one failure domain, as spec.distribution.workers.topologyKey is %s: whether they are apart by that "+
-		"is left to the infrastructure, and not seen here", wanted.Workers.TopologyKey)}
+	return []string{fmt.Sprintf("logical failure domains may share one failure domain, because spec.distribution.workers.topologyKey is %s: this separation "+
+		"is up to the infrastructure, and not reported here", wanted.Workers.TopologyKey)}
 }
 
 // unknown lists the failure domains whose enclosing domain is unknown, although it should separate logical ones.
@@ -275,12 +275,12 @@ func (s *scope) unknown() []string {
 	if len(names) == 0 {
 		return nil
 	}
-	consequence := "each counts as one by itself"
+	consequence := "each counts as its own region"
 	if s.state.Required {
 		consequence = "they receive no workers with a logical failure domain"
 	}
-	return []string{fmt.Sprintf("spec.distribution.workers.topologyKey is %s, and failure domain %s says no region in status.failureDomains: %s: say the region "+
-		"where the failure domain is declared, or remove topologyKey", corev1.LabelTopologyRegion, strings.Join(abbreviated(names), ", "), consequence)}
+	return []string{fmt.Sprintf("spec.distribution.workers.topologyKey is %s, and failure domain %s has no region in status.failureDomains: %s: set the region "+
+		"in the failure domain's declaration, or remove topologyKey", corev1.LabelTopologyRegion, strings.Join(abbreviated(names), ", "), consequence)}
 }
 
 // elsewhere states where another failure domain would have to be.
@@ -308,7 +308,7 @@ func (s *scope) shared() []string {
 	var lines []string
 	for at, keys := range held {
 		if len(keys) > 1 {
-			lines = append(lines, fmt.Sprintf("class %s: %s holds the logical ones %s: add a failure domain"+s.elsewhere()+", or lower desiredFailureDomains",
+			lines = append(lines, fmt.Sprintf("class %s: %s has the logical failure domains %s: add a failure domain"+s.elsewhere()+", or lower desiredFailureDomains",
 				at[0], at[1], strings.Join(slices.Sorted(maps.Keys(keys)), ", ")))
 		}
 	}

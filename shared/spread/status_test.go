@@ -23,7 +23,7 @@ func TestWhatThereIsToSayOfManyMachineDeploymentsFitsIntoTheStatus(t *testing.T)
 	long := strings.Repeat("ü", 120)
 	var groups []*group
 	for range 20 {
-		one := &group{name: long, short: []string{"no room for 3 more machines in: " + long}}
+		one := &group{name: long, short: []string{"no capacity for 3 more machines in: " + long}}
 		for range 10 {
 			one.moves = append(one.moves, failuredomain.Move{Machine: long, From: "a", To: "b"})
 		}

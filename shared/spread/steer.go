@@ -83,7 +83,7 @@ func (r *Reconciler) annotate(ctx context.Context, machine *clusterv1.Machine, s
 	after.Annotations = set
 	err := r.machines.Repeats.Write(ctx, r.Client, machine, after)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("marking Machine %s as the next to go, or not any more: %w", machine.Name, err)
+		return fmt.Errorf("updating the deletion mark of Machine %s: %w", machine.Name, err)
 	}
 	if err == nil {
 		r.machines.Note(after)

@@ -322,7 +322,7 @@ func TestAPolicyThatRemovesMarksIsToldAndCostsFewRequestsUntilItIsGone(t *testin
 	}
 	w.Expect(int(api.sent.Load())).To(And(BeNumerically(">=", 3), BeNumerically("<=", 3*12)), "each pause is twice as long")
 	w.Expect(w.balanced()).To(And(HaveField("Reason", faultlinev1.ReasonAnnotationsRemoved), HaveField("Status", metav1.ConditionFalse),
-		HaveField("Message", ContainSubstring("does not keep the annotation "+faultlinev1.MarkedForMoveAnnotation))))
+		HaveField("Message", ContainSubstring("does not store the annotation "+faultlinev1.MarkedForMoveAnnotation))))
 	w.Eventually(w.recorder.Events).Should(Receive(ContainSubstring(faultlinev1.ReasonAnnotationsRemoved)))
 
 	api.strips.Store(false)

@@ -27,12 +27,12 @@ func ofIntents() []Row {
 	return []Row{
 		notBalanced("unknown-domain", faultlinev1.ReasonFailureDomainIntentInvalid,
 			func(o *Objects) { o.Set(faultlinev1.DomainCordoned, "nowhere") },
-			"spec.distribution.failureDomains: nowhere is no failure domain of this cluster: correct the entry, or remove it"),
+			"spec.distribution.failureDomains: nowhere is not a failure domain of this cluster: correct the entry, or remove it"),
 		{
 			Name: "unknown-domain-and-nothing-to-move", ControlPlane: "abc",
 			Change:    func(o *Objects) { o.Set(faultlinev1.DomainCordoned, "nowhere") },
 			Condition: faultlinev1.FailureDomainsReadyCondition, Status: metav1.ConditionTrue, Reason: faultlinev1.ReasonAllActive,
-			Says: []string{"spec.distribution.failureDomains: nowhere is no failure domain of this cluster: correct the entry, or remove it"},
+			Says: []string{"spec.distribution.failureDomains: nowhere is not a failure domain of this cluster: correct the entry, or remove it"},
 		},
 		{
 			Name: "contradicting-intents", ControlPlane: "aab",
@@ -47,13 +47,13 @@ func ofIntents() []Row {
 			"repair one, or set its state to Active in spec.distribution.failureDomains"),
 		notBalanced("all-evicting", faultlinev1.ReasonNoRoom,
 			func(o *Objects) { o.Set(faultlinev1.DomainEvicting, o.world.Domains[:]...) },
-			"no domain is Active, to take 3 machines: add room or a failure domain, or set the state of one to Active in spec.distribution.failureDomains"),
+			"no failure domain is Active for 3 machines: add capacity or a failure domain, or set the state of one to Active in spec.distribution.failureDomains"),
 		notBalanced("eviction-without-end", faultlinev1.ReasonNoRoom,
 			func(o *Objects) {
 				o.Set(faultlinev1.DomainEvicting, o.domain('a'))
 				o.Set(faultlinev1.DomainCordoned, o.domain('b'), o.domain('c'))
 			},
-			"no domain is Active, to take 2 machines: add room or a failure domain"),
+			"no failure domain is Active for 2 machines: add capacity or a failure domain"),
 	}
 }
 
@@ -69,7 +69,7 @@ func ofControlPlanes() []Row {
 	return []Row{
 		notBalanced("paused", faultlinev1.ReasonControlPlanePaused,
 			func(o *Objects) { o.ControlPlane.Annotations[clusterv1.PausedAnnotation] = "" },
-			"KubeadmControlPlane paused is paused: take the annotation cluster.x-k8s.io/paused off it"),
+			"KubeadmControlPlane paused is paused: remove its annotation cluster.x-k8s.io/paused"),
 		notBalanced("no-surge", faultlinev1.ReasonNoSurge,
 			func(o *Objects) {
 				o.ControlPlane.Spec.Rollout.Strategy = controlplanev1.KubeadmControlPlaneRolloutStrategy{
@@ -80,7 +80,7 @@ func ofControlPlanes() []Row {
 			"KubeadmControlPlane no-surge has spec.rollout.strategy.rollingUpdate.maxSurge 0", "set it to 1"),
 		even,
 		notBalanced("another-control-plane", faultlinev1.ReasonControlPlaneNotSupported, elsewhere,
-			"K3sControlPlane k3s is no KubeadmControlPlane", "set spec.distribution.controlPlane.rebalance to Advise or Off"),
+			"K3sControlPlane k3s is not a KubeadmControlPlane", "set spec.distribution.controlPlane.rebalance to Advise or Off"),
 		{
 			Name: "external-control-plane", Change: elsewhere,
 			Condition: faultlinev1.ControlPlaneBalancedCondition, Status: metav1.ConditionUnknown, Reason: faultlinev1.ReasonNoControlPlaneMachines,
@@ -107,7 +107,7 @@ func ofMachines() []Row {
 	return []Row{
 		notBalanced("users-mark", faultlinev1.ReasonMachineMarked,
 			func(o *Objects) { o.Machines[2].Annotations[clusterv1.DeleteMachineAnnotation] = "yes" },
-			"Machine users-mark-cp-2 has the annotation cluster.x-k8s.io/delete-machine, which Faultline has not set: take it off, or scale down"),
+			"Machine users-mark-cp-2 has the annotation cluster.x-k8s.io/delete-machine, which Faultline has not set: remove it, or scale down"),
 		notBalanced("no-node", faultlinev1.ReasonMachineNotReady,
 			func(o *Objects) {
 				o.Machines[1].Status.NodeRef = clusterv1.MachineNodeReference{}
@@ -116,6 +116,6 @@ func ofMachines() []Row {
 			"Machine no-node-cp-1 has no Node: see its condition NodeHealthy"),
 		notBalanced("two-providers", faultlinev1.ReasonInfrastructureMachineUnexpected,
 			func(o *Objects) { o.Machines[1].Spec.InfrastructureRef.Kind = "AnotherMachine" },
-			"Machine two-providers-cp-1 has no infrastructure machine of this provider: replace it by one whose spec.infrastructureRef is a %kind"),
+			"Machine two-providers-cp-1 has no infrastructure machine of this provider: replace it with one whose spec.infrastructureRef is a %kind"),
 	}
 }

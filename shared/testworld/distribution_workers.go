@@ -38,16 +38,16 @@ func ofWorkers() []Row {
 	return []Row{
 		workersAre("workers-unknown-domain", "aaab", faultlinev1.ReasonNotBalanced,
 			func(o *Objects) { o.Set(faultlinev1.DomainCordoned, "nowhere") },
-			"spec.distribution.failureDomains: nowhere is no failure domain of this cluster: correct the entry, or remove it"),
+			"spec.distribution.failureDomains: nowhere is not a failure domain of this cluster: correct the entry, or remove it"),
 		workersAre("workers-all-cordoned", "aab-", faultlinev1.ReasonWorkersWaiting,
 			func(o *Objects) { o.Set(faultlinev1.DomainCordoned, o.world.Domains[:]...) },
 			"1 machines wait for a failure domain: none receives machines", "set one to Active in spec.distribution, repair one, or add one"),
 		workersAre("workers-all-evicting", "aab", faultlinev1.ReasonNotBalanced,
 			func(o *Objects) { o.Set(faultlinev1.DomainEvicting, o.world.Domains[:]...) },
-			"no domain is Active, to take 3 machines: add room or a failure domain, or set the state of one to Active in spec.distribution.failureDomains"),
+			"no failure domain is Active for 3 machines: add capacity or a failure domain, or set the state of one to Active in spec.distribution.failureDomains"),
 		workersAre("workers-users-mark", "aaab", faultlinev1.ReasonNotBalanced,
 			func(o *Objects) { o.Machines[3].Annotations[clusterv1.DeleteMachineAnnotation] = "yes" },
-			"Machine workers-users-mark-md-3 has the annotation cluster.x-k8s.io/delete-machine, which somebody else has set: scale down, or remove it"),
+			"Machine workers-users-mark-md-3 has the annotation cluster.x-k8s.io/delete-machine, which Faultline has not set: scale down, or remove it"),
 		named,
 		moved,
 	}
@@ -74,15 +74,15 @@ func ofLogicalDomains() []Row {
 		},
 		tooMany,
 		workersAre("more-than-domains", "----", faultlinev1.ReasonNotBalanced, logical(4, false),
-			"holds the logical ones more-than-domains-md-0, more-than-domains-md-3: add a failure domain, or lower desiredFailureDomains"),
+			"has the logical failure domains more-than-domains-md-0, more-than-domains-md-3: add a failure domain, or lower desiredFailureDomains"),
 		workersAre("more-than-domains-required", "----", faultlinev1.ReasonWorkersWaiting, logical(4, true),
-			"each failure domain holds another logical one than more-than-domains-required-md-3, and spec.distribution.workers.required forbids to share: "+
+			"each failure domain has another logical failure domain than more-than-domains-required-md-3, and spec.distribution.workers.required forbids sharing: "+
 				"add a failure domain, lower desiredFailureDomains, or set required to false"),
 		workersAre("logical-eviction-without-end", "abc", faultlinev1.ReasonNotBalanced,
 			func(o *Objects) {
 				logical(3, true)(o)
 				o.Set(faultlinev1.DomainEvicting, o.domain('a'))
 			},
-			"each failure domain holds another logical one than logical-eviction-without-end-md-", "and spec.distribution.workers.required forbids to share"),
+			"each failure domain has another logical failure domain than logical-eviction-without-end-md-", "and spec.distribution.workers.required forbids sharing"),
 	}
 }

@@ -153,7 +153,7 @@ func (q *Quarrel) undo() {
 		})
 	})
 	q.each(func(o Marked) { q.CalmDown(o.Object) })
-	q.each(func(o Marked) { q.told(o, "somebody removes or changes the") })
+	q.each(func(o Marked) { q.told(o, "another client removes or changes the") })
 	stop()
 	undoing.Wait()
 	q.haveMarks()

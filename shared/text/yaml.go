@@ -18,7 +18,7 @@ import (
 func YAML(value any) ([]byte, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
-		return nil, fmt.Errorf("writing JSON: %w", err)
+		return nil, fmt.Errorf("encoding JSON: %w", err)
 	}
 	var escaped bytes.Buffer
 	for len(data) > 0 {
@@ -32,7 +32,7 @@ func YAML(value any) ([]byte, error) {
 	}
 	out, err := yaml.JSONToYAML(escaped.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("writing YAML: %w", err)
+		return nil, fmt.Errorf("encoding YAML: %w", err)
 	}
 	return out, nil
 }

@@ -34,7 +34,7 @@ func Pairs() []any {
 // effect.
 func Register(registry prometheus.Registerer) error {
 	err := registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "faultline_build_info", Help: "The version that the program was built from, in the labels. The value is 1.",
+		Name: "faultline_build_info", Help: "A metric with the constant value 1, labeled with the version that the program was built from.",
 		ConstLabels: prometheus.Labels{"version": release, "commit": commit, "go_version": runtime.Version()},
 	}, func() float64 { return 1 }))
 	if registered := (prometheus.AlreadyRegisteredError{}); errors.As(err, &registered) {

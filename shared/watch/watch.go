@@ -57,7 +57,7 @@ func Requests[T client.Object](
 	ctx context.Context, reader client.Reader, list client.ObjectList, keep func(T) bool, opts ...client.ListOption,
 ) []ctrl.Request {
 	if err := reader.List(ctx, list, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing whom an event concerns", "list", fmt.Sprintf("%T", list))
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list objects for an event", "list", fmt.Sprintf("%T", list))
 		return nil
 	}
 	var requests []ctrl.Request

@@ -82,7 +82,7 @@ func TestWhatIsShownIsAsInTheGoldenFiles(t *testing.T) {
 			}
 			want, err := os.ReadFile(path)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(text.String()).To(Equal(string(want)), "go test ./internal/render -update writes what is shown now")
+			g.Expect(text.String()).To(Equal(string(want)), "run go test ./internal/command -update to write the current output")
 		})
 	}
 }

@@ -47,7 +47,7 @@ func TestActivateOfADomainWithoutAnEntryWritesNothingAndSaysWhatHoldsIt(t *testi
 	got := shared.run(t, "activate", "prod-2", "rack-2", "-n", ns)
 	g.Expect(got).To(Equal(result{
 		object + " failure domain rack-2 unchanged\n",
-		"note: failure domain rack-2 is Cordoned for another reason, FailureDomainHostsUnhealthy, which has to end first: 4 hosts, 4 in error: repair one\n", 0,
+		"note: failure domain rack-2 is Cordoned for another reason, FailureDomainHostsUnhealthy, which must be resolved first: 4 hosts, 4 in error: repair one\n", 0,
 	}))
 	g.Expect(wanted(t, ns)).To(BeEmpty())
 }
@@ -91,7 +91,7 @@ func TestAnEntryOfSomebodyElseIsTakenOverByForceOnly(t *testing.T) {
 	g := NewWithT(t)
 	ns := own(t)
 	applyAs(t, "pipeline", ns, "rack-1", "Active")
-	const refusal = "what Metal3Cluster prod-2 says of failure domain rack-1 belongs to field manager pipeline: " +
+	const refusal = "the entry of Metal3Cluster prod-2 for failure domain rack-1 belongs to field manager pipeline: " +
 		"change it there, or take it over with --force-conflicts"
 	g.Expect(refused(t, "cordon", "prod-2", "rack-1", "rack-3", "-n", ns)).To(Equal(refusal))
 	g.Expect(refused(t, "cordon", "prod-2", "rack-1", "-n", ns, "--dry-run=server")).To(Equal(refusal))
@@ -119,11 +119,11 @@ func TestAnEntryOfAClusterClassIsReferredToTheClass(t *testing.T) {
 	g := NewWithT(t)
 	ns := own(t)
 	applyAs(t, "capi-topology", ns, "rack-1", "Active")
-	g.Expect(refused(t, "cordon", "prod-2", "rack-1", "-n", ns)).To(Equal("what Metal3Cluster prod-2 says of failure domain rack-1 " +
-		"comes from its ClusterClass, which takes it back: change it there, or in a variable of the Cluster"))
+	g.Expect(refused(t, "cordon", "prod-2", "rack-1", "-n", ns)).To(Equal("the entry of Metal3Cluster prod-2 for failure domain rack-1 " +
+		"is set by its ClusterClass, which would restore it: change it there, or in a variable of the Cluster"))
 	ok(t, "cordon", "prod-2", "rack-3", "-n", ns)
 	applyAs(t, "capi-topology", ns, "rack-1", "Active")
-	g.Expect(wanted(t, ns)).To(Equal(map[string]string{"rack-1": "Active", "rack-3": "Cordoned"}), "what the class does not say stays when it is applied again")
+	g.Expect(wanted(t, ns)).To(Equal(map[string]string{"rack-1": "Active", "rack-3": "Cordoned"}), "fields that the class does not set stay when it is applied again")
 }
 
 func TestWaitEndsWhenTheStatusHasTheState(t *testing.T) {
@@ -149,18 +149,18 @@ func TestWaitGivesUpWithTheReason(t *testing.T) {
 	ns := own(t)
 	got := shared.run(t, "cordon", "prod-2", "rack-1", "-n", ns, "--wait", "--timeout=1s")
 	g.Expect(got).To(Equal(result{object + " failure domain rack-1 cordoned\n",
-		"error: waited 1s for failure domains to be Cordoned: rack-1 is Active: see kubectl fd get\n", 1}), "what was done is told first")
+		"error: timed out after 1s waiting for failure domains to be Cordoned: rack-1 is Active: see kubectl fd get\n", 1}), "the result is printed before the error")
 	got = shared.run(t, "activate", "prod-2", "rack-2", "-n", ns, "--wait", "--timeout=1s")
-	g.Expect(got.err).To(HaveSuffix("error: waited 1s for failure domains to be Active: rack-2 is Cordoned (FailureDomainHostsUnhealthy): see kubectl fd get\n"))
+	g.Expect(got.err).To(HaveSuffix("error: timed out after 1s waiting for failure domains to be Active: rack-2 is Cordoned (FailureDomainHostsUnhealthy): see kubectl fd get\n"))
 }
 
 const (
-	adviseOfPair = "prod-2-bbbbb, prod-2-ccccc of the control plane stay: rebalance is Advise, so nothing is moved: " +
+	adviseOfPair = "prod-2-bbbbb, prod-2-ccccc of the control plane stay: rebalance is Advise, so no machine is moved: " +
 		"set spec.distribution.controlPlane.rebalance to SurgeOne to move them"
-	adviseOfOne = "prod-2-aaaaa of the control plane stays: rebalance is Advise, so nothing is moved: " +
+	adviseOfOne = "prod-2-aaaaa of the control plane stays: rebalance is Advise, so no machine is moved: " +
 		"set spec.distribution.controlPlane.rebalance to SurgeOne to move them"
-	workerOfNobody = "prod-2-md-0-a1 of MachineDeployment prod-2-md-0 stays: its template names no failure domain, and nobody chooses: " +
-		"set spec.distribution.workers.enabled to have its machines spread"
+	unspreadWorker = "prod-2-md-0-a1 of MachineDeployment prod-2-md-0 stays: its template names no failure domain, and workers are not spread: " +
+		"set spec.distribution.workers.enabled to spread its machines"
 )
 
 func TestEvictNamesTheMachinesThatNothingIsGoingToMove(t *testing.T) {
@@ -169,7 +169,7 @@ func TestEvictNamesTheMachinesThatNothingIsGoingToMove(t *testing.T) {
 	ns := own(t)
 	g.Expect(shared.run(t, "evict", "prod-2", "rack-1", "rack-2", "-n", ns)).To(Equal(result{
 		object + " failure domain rack-1 evicting\n" + object + " failure domain rack-2 evicting\n",
-		"note: " + adviseOfOne[:len("prod-2-aaaaa")] + ", " + adviseOfPair + "\nnote: " + workerOfNobody + "\n", 0,
+		"note: " + adviseOfOne[:len("prod-2-aaaaa")] + ", " + adviseOfPair + "\nnote: " + unspreadWorker + "\n", 0,
 	}))
 	g.Expect(shared.run(t, "evict", "prod-2", "rack-2", "-n", ns, "--dry-run=server").err).To(Equal("note: " + adviseOfPair + "\n"))
 	as := user(t, ns, may([]string{"get"}, "cluster.x-k8s.io", "clusters"), may([]string{"get", "patch"}, "infrastructure.cluster.x-k8s.io", "metal3clusters"))
@@ -184,7 +184,7 @@ func TestEvictWithWaitFailsAtOnceWhereNothingIsGoingToMoveAMachine(t *testing.T)
 	ns := own(t)
 	g.Expect(shared.run(t, "evict", "prod-2", "rack-1", "-n", ns, "--wait")).To(Equal(result{
 		object + " failure domain rack-1 evicting\n",
-		"error: failure domain rack-1 will not be empty: " + adviseOfOne + "; " + workerOfNobody + "\n", 1,
+		"error: failure domain rack-1 will not be empty: " + adviseOfOne + "; " + unspreadWorker + "\n", 1,
 	}))
 }
 
@@ -196,7 +196,7 @@ func TestEvictWithWaitEndsWhenTheDomainHasNoMachines(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(unstructured.SetNestedField(infra.Object, "SurgeOne", "spec", "distribution", "controlPlane", "rebalance")).To(Succeed())
 	g.Expect(shared.client.Update(t.Context(), infra)).To(Succeed())
-	const left = "error: waited 1s for failure domains to be empty: "
+	const left = "error: timed out after 1s waiting for failure domains to be empty: "
 	got := shared.run(t, "evict", "prod-2", "rack-2", "-n", ns, "--wait", "--timeout=1s")
 	g.Expect(got.err).To(Equal(left + "rack-2 is Cordoned: see kubectl fd plan\n"))
 	g.Expect(setState(t.Context(), ns, "rack-2", "Evicting", "EvictionRequested")).To(Succeed())

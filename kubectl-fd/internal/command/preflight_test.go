@@ -53,10 +53,10 @@ func TestPreflightSaysWhatWouldStopOrChange(t *testing.T) {
 	g.Expect(got.err).To(BeEmpty())
 	g.Expect(got.code).To(Equal(2), "a finding must be fixed before the takeover")
 	g.Expect(got.out).To(And(
-		MatchRegexp(`Stops +metal3 +Deployment %s/cluster-api +Versions +Cluster API is v1\.13\.1: raise it to`, ns),
+		MatchRegexp(`Stops +metal3 +Deployment %s/cluster-api +Versions +Cluster API is v1\.13\.1: upgrade it to`, ns),
 		MatchRegexp(`Stops +metal3 +Deployment %s/infrastructure-metal3 +Lease +--leader-elect=false`, ns),
-		MatchRegexp(`Changes +metal3 +Lease %s/controller-leader-election-capm3 +Lease +capm3-pod has it`, ns),
-		ContainSubstring("2 to be put right before"),
+		MatchRegexp(`Changes +metal3 +Lease %s/controller-leader-election-capm3 +Lease +capm3-pod holds it`, ns),
+		ContainSubstring("2 to fix before the takeover"),
 	))
 	var list struct{ Items []preflight.Finding }
 	g.Expect(json.Unmarshal([]byte(shared.run(t, "preflight", "metal3", "-o", "json").out), &list)).To(Succeed())
@@ -68,7 +68,7 @@ func TestPreflightOfWhatIsNotInstalledIsRefused(t *testing.T) {
 	g.Expect(refused(t, "preflight", "vsphere")).To(HavePrefix("no provider of vsphere"))
 	g.Expect(refused(t, "preflight", "vsphere", "harvester")).To(HavePrefix("no provider of harvester, vsphere"))
 	g.Expect(refused(t, "preflight", "vmware")).To(ContainSubstring("choose one of"))
-	g.Expect(refused(t, "preflight", "-o", "wide")).To(ContainSubstring("no output format"))
+	g.Expect(refused(t, "preflight", "-o", "wide")).To(ContainSubstring("invalid output format"))
 }
 
 func TestPreflightNamesEveryRightThatIsMissing(t *testing.T) {
@@ -105,7 +105,7 @@ func TestPreflightReadsWhatIsBesideTheKindsOfAProvider(t *testing.T) {
 	var list struct{ Items []preflight.Finding }
 	g.Expect(yaml.Unmarshal([]byte(got.out), &list)).To(Succeed(), got.err)
 	g.Expect(list.Items).To(ConsistOf(
-		And(HaveField("Rule", "ConfigMap"), HaveField("Name", "kubevip"), HaveField("Message", ContainSubstring("becomes the IPPools prod"))),
+		And(HaveField("Rule", "ConfigMap"), HaveField("Name", "kubevip"), HaveField("Message", ContainSubstring("is converted to the IPPools prod"))),
 		And(HaveField("Rule", "Refused"), HaveField("Name", "broken"), HaveField("Field", "spec.ranges[0]"), HaveField("Verdict", preflight.Check))))
 	g.Expect(got.code).To(Equal(0), "nothing stops")
 }

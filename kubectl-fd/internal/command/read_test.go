@@ -98,7 +98,7 @@ func TestPlanSaysWhyAMachineDeploymentIsLeftAlone(t *testing.T) {
 	}
 	out := ok(t, "plan", "prod-2", "-n", ns)
 	g.Expect(out).To(ContainSubstring("MachineDeployment named: no plan\n  its template names failure domain rack-1, so all of its machines belong there"))
-	g.Expect(out).To(ContainSubstring("MachineDeployment free: no plan\n  its template names no failure domain, and nobody chooses: set spec.distribution.workers.enabled"))
+	g.Expect(out).To(ContainSubstring("MachineDeployment free: no plan\n  its template names no failure domain, and workers are not spread: set spec.distribution.workers.enabled"))
 }
 
 func TestSimulateEndsWithCode2WhenAClusterWouldLoseItsQuorum(t *testing.T) {
@@ -140,9 +140,9 @@ func TestMissingRightsAreNamedAllAtOnce(t *testing.T) {
 	ns := own(t)
 	as := user(t, ns, may([]string{"get"}, "cluster.x-k8s.io", "clusters"))
 	g.Expect(refused(t, "get", "prod-2", "-n", ns, as)).To(Equal("missing right: list machines.cluster.x-k8s.io in namespace " + ns +
-		": ask for a role with it, or be another user with --context or --as"))
+		": ask for a role with it, or use another user with --context or --as"))
 	g.Expect(refused(t, "get", "-n", ns, as)).To(Equal("missing rights: list clusters.cluster.x-k8s.io in namespace " + ns +
-		"; list machines.cluster.x-k8s.io in namespace " + ns + ": ask for a role with them, or be another user with --context or --as"))
+		"; list machines.cluster.x-k8s.io in namespace " + ns + ": ask for a role with them, or use another user with --context or --as"))
 	g.Expect(refused(t, "get", "-A", as)).To(ContainSubstring("list clusters.cluster.x-k8s.io in all namespaces"))
 	g.Expect(refused(t, "cordon", "prod-2", "rack-1", "-n", ns, as)).To(HavePrefix(
 		"missing right: get metal3clusters.infrastructure.cluster.x-k8s.io in namespace " + ns))
@@ -167,21 +167,21 @@ func TestWhatIsAskedForWrongIsAnsweredWithWhatToDo(t *testing.T) {
 	t.Parallel()
 	ns := fixtureNamespace
 	for want, args := range map[string][]string{
-		"there is no Cluster prod-9 in namespace prod: choose one of prod-1, prod-2, or another namespace with -n":       {"get", "prod-9", "-n", ns},
-		"there is no Cluster prod-1 in namespace empty: choose the namespace with -n, or see all with kubectl fd get -A": {"get", "prod-1", "-n", "empty"},
-		"no clusters found in namespace empty: choose another with -n, or all with -A":                               {"get", "-n", "empty"},
-		"a cluster is named, and all namespaces are asked for: choose its namespace with -n, or leave out prod-1":        {"get", "prod-1", "-A"},
-		"one namespace and all namespaces are asked for: leave out -n prod or -A":                                        {"get", "-n", ns, "-A"},
-		`there is no output format "xml": choose one of wide, json, yaml, name, svg`:                                     {"get", "-o", "xml", "-n", ns},
-		"a cluster must be named: kubectl fd plan CLUSTER":                                                          {"plan"},
-		"--lose must name at least one failure domain":                                                     {"simulate", "-n", ns},
-		"none of the clusters has failure domain rack-9: choose one of rack-1, rack-2, rack-3":                           {"simulate", "--lose", "rack-9", "-n", ns},
-		"name the cluster and its failure domains: kubectl fd cordon CLUSTER DOMAIN...":                                  {"cordon", "prod-1"},
-		"Metal3Cluster prod-1 has no failure domain rack-9: choose one of rack-1, rack-2, rack-3":                        {"cordon", "prod-1", "rack-9", "-n", ns},
-		"--wait cannot be combined with --dry-run: omit one of them":                                           {"cordon", "prod-1", "rack-1", "-n", ns, "--dry-run=server", "--wait"},
-		"--timeout requires --wait: set --wait too":                                                              {"evict", "prod-1", "rack-1", "-n", ns, "--timeout=1m"},
-		"--timeout must be greater than 0":                                                           {"evict", "prod-1", "rack-1", "-n", ns, "--wait", "--timeout=0s"},
-		`invalid --dry-run value "maybe": choose one of none, client, server`:                                                {"evict", "prod-1", "rack-1", "-n", ns, "--dry-run=maybe"},
+		"Cluster prod-9 not found in namespace prod: choose one of prod-1, prod-2, or another namespace with -n":       {"get", "prod-9", "-n", ns},
+		"Cluster prod-1 not found in namespace empty: choose the namespace with -n, or see all with kubectl fd get -A": {"get", "prod-1", "-n", "empty"},
+		"no clusters found in namespace empty: choose another with -n, or all with -A":                                 {"get", "-n", "empty"},
+		"a cluster name cannot be combined with --all-namespaces: choose its namespace with -n, or omit prod-1":        {"get", "prod-1", "-A"},
+		"a namespace cannot be combined with --all-namespaces: omit -n prod or -A":                                     {"get", "-n", ns, "-A"},
+		`invalid output format "xml": must be one of wide, json, yaml, name, svg`:                              {"get", "-o", "xml", "-n", ns},
+		"a cluster must be named: kubectl fd plan CLUSTER":                                                             {"plan"},
+		"--lose must name at least one failure domain":                                                                 {"simulate", "-n", ns},
+		"none of the clusters has failure domain rack-9: choose one of rack-1, rack-2, rack-3":                         {"simulate", "--lose", "rack-9", "-n", ns},
+		"a cluster and its failure domains must be named: kubectl fd cordon CLUSTER DOMAIN...":                         {"cordon", "prod-1"},
+		"Metal3Cluster prod-1 has no failure domain rack-9: choose one of rack-1, rack-2, rack-3":                      {"cordon", "prod-1", "rack-9", "-n", ns},
+		"--wait cannot be combined with --dry-run: omit one of them":                                                   {"cordon", "prod-1", "rack-1", "-n", ns, "--dry-run=server", "--wait"},
+		"--timeout requires --wait: set --wait too":                                                                    {"evict", "prod-1", "rack-1", "-n", ns, "--timeout=1m"},
+		"--timeout must be greater than 0":                                                                             {"evict", "prod-1", "rack-1", "-n", ns, "--wait", "--timeout=0s"},
+		`invalid --dry-run value "maybe": must be one of none, client, server`:                                         {"evict", "prod-1", "rack-1", "-n", ns, "--dry-run=maybe"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -215,11 +215,11 @@ func TestSimulateCountsTheHostsThatTheLostMachinesSelect(t *testing.T) {
 	create(fixtureVersion, "Metal3Machine", "prod-2-aaaaa", map[string]string{clusterv1.ClusterNameLabel: "prod-2"}, nil, map[string]any{
 		"image": map[string]any{"url": "http://images.example/node", "checksum": "http://images.example/node.sha256"}, "hostSelector": map[string]any{"matchLabels": map[string]any{"size": "large"}},
 	})
-	const none = "prod-2-aaaaa +control plane +test-[a-z0-9]+/prod-2 +rack-1 +waits: no room that suits size=large is left in the Active failure domains"
+	const none = "prod-2-aaaaa +control plane +test-[a-z0-9]+/prod-2 +rack-1 +waits: no capacity that suits size=large remains in the Active failure domains"
 	host("small", "small", nil, map[string]any{"online": true})
 	host("reserved", "large", nil, map[string]any{"online": true, "consumerRef": map[string]any{"name": "somebody"}})
 	host("failed", "large", map[string]string{"capi.metal3.io/unhealthy": ""}, map[string]any{"online": true})
-	g.Expect(placed()).To(MatchRegexp(none), "room for one is free, and it is none that suits")
+	g.Expect(placed()).To(MatchRegexp(none), "the only free host does not suit")
 	host("large", "large", nil, map[string]any{"online": true})
 	g.Expect(placed()).To(MatchRegexp("prod-2-aaaaa +control plane +test-[a-z0-9]+/prod-2 +rack-1 +rack-3"))
 
@@ -258,16 +258,16 @@ func TestAClusterOfWhichLittleIsKnownIsShownWithTheReason(t *testing.T) {
 		"no-reference":      "it has no infrastructure cluster: set spec.infrastructureRef of the Cluster",
 		"no-provider":       "its infrastructure is OtherCluster.infrastructure.cluster.x-k8s.io no-provider, and no provider of that kind is installed: install it with clusterctl",
 		"no-infrastructure": "its Metal3Cluster no-infrastructure does not exist: create it, or correct spec.infrastructureRef of the Cluster",
-		"no-domains":        "Metal3Cluster no-domains has no failure domains: declare some, as docs/failure-domains.md has it",
+		"no-domains":        "Metal3Cluster no-domains has no failure domains: declare some as described in docs/failure-domains.md",
 	} {
 		g.Expect(out).To(ContainSubstring("└─* " + problem))
-		g.Expect(refused(t, "plan", name, "-n", ns)).To(Equal("nothing can be planned for Cluster " + name + ": " + problem))
+		g.Expect(refused(t, "plan", name, "-n", ns)).To(Equal("Cluster " + name + " cannot be planned: " + problem))
 		if name != "no-domains" {
-			g.Expect(refused(t, "cordon", name, "rack-1", "-n", ns)).To(Equal("nothing can be done with Cluster " + name + ": " + problem))
+			g.Expect(refused(t, "cordon", name, "rack-1", "-n", ns)).To(Equal("Cluster " + name + " cannot be used: " + problem))
 		}
 	}
 	g.Expect(refused(t, "cordon", "no-domains", "rack-1", "-n", ns)).To(HavePrefix("Metal3Cluster no-domains has no status.distribution.failureDomains"))
-	g.Expect(out).To(ContainSubstring("rack-2"), "the cluster beside them is shown as ever")
+	g.Expect(out).To(ContainSubstring("rack-2"), "the other cluster is shown as before")
 }
 
 func TestAClusterWithoutClusterAPIIsNoManagementCluster(t *testing.T) {
@@ -276,7 +276,7 @@ func TestAClusterWithoutClusterAPIIsNoManagementCluster(t *testing.T) {
 	other, err := connect(testenv.Start(t, testenv.Options{Scheme: scheme()}), t.TempDir())
 	g.Expect(err).NotTo(HaveOccurred())
 	got := other.run(t, "get")
-	g.Expect(got).To(Equal(result{"", "error: this is no management cluster: it does not serve Cluster of cluster.x-k8s.io/v1beta2: " +
+	g.Expect(got).To(Equal(result{"", "error: this is not a management cluster, because it does not serve Cluster of cluster.x-k8s.io/v1beta2: " +
 		"choose another with --context or --kubeconfig\n", 1}))
 }
 

@@ -41,7 +41,7 @@ func TestATerminalHasColoursUnlessTheUserWantsNone(t *testing.T) {
 	g := NewWithT(t)
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
-		t.Skip("there are no terminals here: ", err)
+		t.Skip("no terminals are available: ", err)
 	}
 	defer func() { _ = terminal.Close() }()
 	g.Expect(styleOf(terminal, nil)).To(Equal(render.Style{Width: usual, Colour: true}), "one that does not say how wide it is")

@@ -130,37 +130,37 @@ func TestWhatStopsOrChangesIsSaid(t *testing.T) {
 		about   string // kind and name
 		says    string
 	}{
-		"an older Cluster API":               {change{"v1.14.2", "v1.12.0"}, preflight.Stops, "Versions", "Provider cluster-api", "raise it to v1.14.2"},
-		"a Cluster API that nobody named":    {change{"name: cluster-api,", "name: other,"}, preflight.Check, "Versions", "Deployment ", "no Cluster API was found"},
-		"a release that is not known":        {change{"version: v1.16.1", "version: v1.18.0"}, preflight.Stops, "Versions", "Provider infrastructure-vsphere", "not among the releases"},
+		"an older Cluster API":               {change{"v1.14.2", "v1.12.0"}, preflight.Stops, "Versions", "Provider cluster-api", "upgrade it to v1.14.2"},
+		"a Cluster API without its label":    {change{"name: cluster-api,", "name: other,"}, preflight.Check, "Versions", "Deployment ", "no Cluster API was found"},
+		"a release that is not known":        {change{"version: v1.16.1", "version: v1.18.0"}, preflight.Stops, "Versions", "Provider infrastructure-vsphere", "is not a release that can be taken over"},
 		"our own":                            {change{"version: v1.16.1", "version: v2.0.0"}, preflight.Changes, "Versions", "Provider infrastructure-vsphere", "already"},
-		"objects stored in v1beta1":          {change{"[v1beta2]", "[v1beta1, v1beta2]"}, preflight.Changes, "StoredVersions", "CustomResourceDefinition vsphereclusters.infrastructure.cluster.x-k8s.io", "written anew in v1beta2"},
+		"objects stored in v1beta1":          {change{"[v1beta2]", "[v1beta1, v1beta2]"}, preflight.Changes, "StoredVersions", "CustomResourceDefinition vsphereclusters.infrastructure.cluster.x-k8s.io", "rewritten in v1beta2"},
 		"objects stored in v1alpha3":         {change{"[v1beta2]", "[v1alpha3, v1beta2]"}, preflight.Stops, "StoredVersions", "CustomResourceDefinition vsphereclusters.infrastructure.cluster.x-k8s.io", "v1alpha3, which this provider does not serve"},
-		"a contract of before":               {change{"cluster.x-k8s.io/v1beta2: v1beta2", "cluster.x-k8s.io/v1beta1: v1alpha4_v1beta1"}, preflight.Changes, "Contract", "CustomResourceDefinition vsphereclusters.infrastructure.cluster.x-k8s.io", "has read it in v1beta1 and will read it in v1beta2: restart"},
-		"a Supervisor":                       {change{"group: infra", "group: vmware.infra"}, preflight.Stops, "Supervisor", "CustomResourceDefinition vsphereclusters.infrastructure.cluster.x-k8s.io", "does not support clusters on a Supervisor"},
-		"no leader election":                 {change{"--leader-elect,", "--leader-elect=false,"}, preflight.Stops, "Lease", "Deployment capv-controller-manager", "beside the new manager"},
-		"a lease of another name":            {change{"--leader-elect,", "--leader-election-id=mine,"}, preflight.Stops, "Lease", "Deployment capv-controller-manager", "asks for capv-controller-manager-runtime"},
-		"a flag that is not known":           {change{"--v=4", "--frobnicate=1"}, preflight.Check, "Flags", "Deployment capv-controller-manager", "--frobnicate is not known"},
+		"a contract of before":               {change{"cluster.x-k8s.io/v1beta2: v1beta2", "cluster.x-k8s.io/v1beta1: v1alpha4_v1beta1"}, preflight.Changes, "Contract", "CustomResourceDefinition vsphereclusters.infrastructure.cluster.x-k8s.io", "reads it in v1beta1 and will read it in v1beta2: restart"},
+		"a Supervisor":                       {change{"group: infra", "group: vmware.infra"}, preflight.Stops, "Supervisor", "CustomResourceDefinition vsphereclusters.infrastructure.cluster.x-k8s.io", "this provider does not support"},
+		"no leader election":                 {change{"--leader-elect,", "--leader-elect=false,"}, preflight.Stops, "Lease", "Deployment capv-controller-manager", "in parallel with the new manager"},
+		"a lease of another name":            {change{"--leader-elect,", "--leader-election-id=mine,"}, preflight.Stops, "Lease", "Deployment capv-controller-manager", "uses capv-controller-manager-runtime"},
+		"a flag that is not known":           {change{"--v=4", "--frobnicate=1"}, preflight.Check, "Flags", "Deployment capv-controller-manager", "--frobnicate is unknown"},
 		"a gate of a fork that is off":       {change{"PriorityQueue=true", "OfAFork=false"}, preflight.Changes, "Flags", "Deployment capv-controller-manager", "OfAFork=false"},
 		"a gate of a fork that is on":        {change{"PriorityQueue=true", "OfAFork=true"}, preflight.Check, "Flags", "Deployment capv-controller-manager", "OfAFork=true"},
 		"the gate of cluster modules":        {change{"NodeAntiAffinity=false", "NodeAntiAffinity=true"}, preflight.Check, "ClusterModules", "Deployment capv-controller-manager", "EXP_NODE_ANTI_AFFINITY=true"},
-		"somebody has the lease":             {change{"crds:", "leases: [{kind: Lease, metadata: {name: capv-controller-manager-runtime, namespace: capv-system}, spec: {holderIdentity: pod-1}}]\ncrds:"}, preflight.Changes, "Lease", "Lease capv-controller-manager-runtime", "pod-1 has it"},
-		"an applier of v1beta1":              {change{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1"}, preflight.Changes, "ManagedFields", "VSphereCluster ", "keep what they own"},
+		"another manager holds the lease":    {change{"crds:", "leases: [{kind: Lease, metadata: {name: capv-controller-manager-runtime, namespace: capv-system}, spec: {holderIdentity: pod-1}}]\ncrds:"}, preflight.Changes, "Lease", "Lease capv-controller-manager-runtime", "pod-1 holds it"},
+		"an applier of v1beta1":              {change{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1"}, preflight.Changes, "ManagedFields", "VSphereCluster ", "keep the fields they own"},
 		"an applier of v1alpha4":             {change{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2", "apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4"}, preflight.Stops, "ManagedFields", "VSphereCluster c", "kubectl last wrote it as v1alpha4"},
-		"an object on its way out":           {change{"name: t,", "name: t, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [a],"}, preflight.Check, "Deletion", "VSphereMachineTemplate t", "finalizers a"},
-		"a certificate nobody vouches for":   {change{`thumbprint: "AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA"`, `thumbprint: ""`}, preflight.Check, "Thumbprint", "VSphereCluster c", "certificate of vc.example;"},
-		"a template's old certificate":       {change{"memoryMiB: 4096", `thumbprint: "BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB"`}, preflight.Check, "Thumbprint", "VSphereMachineTemplate t", "not that of VSphereCluster c"},
+		"an object being deleted":            {change{"name: t,", "name: t, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [a],"}, preflight.Check, "Deletion", "VSphereMachineTemplate t", "finalizers a"},
+		"a certificate that is not trusted":  {change{`thumbprint: "AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA:AA"`, `thumbprint: ""`}, preflight.Check, "Thumbprint", "VSphereCluster c", "certificate of vc.example:"},
+		"a template's old certificate":       {change{"memoryMiB: 4096", `thumbprint: "BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB:BB"`}, preflight.Check, "Thumbprint", "VSphereMachineTemplate t", "differs from that of VSphereCluster c"},
 		"cluster modules":                    {change{`failureDomainSelector:`, `clusterModules: [{}], failureDomainSelector:`}, preflight.Check, "ClusterModules", "VSphereCluster c", "1 cluster modules"},
 		"a zone that is not ready":           {change{"{ready: true}", "{ready: false}"}, preflight.Check, "Zones", "VSphereDeploymentZone zone", "is not ready"},
 		"a zone without its domain":          {change{"failureDomain: domain", "failureDomain: other"}, preflight.Stops, "Zones", "VSphereDeploymentZone zone", "VSphereFailureDomain other"},
 		"a zone that no cluster selects":     {change{"matchLabels: {of: c}", "matchLabels: {of: d}"}, preflight.Check, "Zones", "VSphereDeploymentZone zone", "no VSphereCluster selects it"},
 		"a host group for a region":          {change{"{type: Datacenter}", "{type: HostGroup}"}, preflight.Check, "Refused", "VSphereFailureDomain domain", "must be Datacenter or ComputeCluster"},
 		"a domain without owners":            {change{"[{kind: VSphereDeploymentZone, name: zone}]", "[]"}, preflight.Changes, "FailureDomains", "VSphereFailureDomain domain", "deleted with the last of them"},
-		"a machine in no zone that there is": {change{"failureDomain: zone", "failureDomain: gone"}, preflight.Check, "Machines", "Machine m", "gone is no VSphereDeploymentZone"},
-		"a machine on another vCenter":       {change{"server: vc.example,", "server: other.example,"}, preflight.Check, "Machines", "Machine m", "one in its place is made there when the zone is ready"},
+		"a machine in no zone that there is": {change{"failureDomain: zone", "failureDomain: gone"}, preflight.Check, "Machines", "Machine m", "gone is not a VSphereDeploymentZone"},
+		"a machine on another vCenter":       {change{"server: vc.example,", "server: other.example,"}, preflight.Check, "Machines", "Machine m", "its replacement is created there when the zone is ready"},
 		"a machine with little memory":       {change{"memoryMiB: 4096", "memoryMiB: 1024"}, preflight.Changes, "Memory", "VSphereMachineTemplate t", "get 2048"},
 		"a snapshot":                         {change{"memoryMiB: 4096", "snapshot: base"}, preflight.Check, "Snapshot", "VSphereMachineTemplate t", "snapshot is base"},
-		"a field that goes":                  {change{"memoryMiB: 4096", "network: {preferredAPIServerCidr: 10.0.0.0/8}"}, preflight.Changes, "Fields", "VSphereMachineTemplate t", "preferredAPIServerCidr goes"},
+		"a field that goes":                  {change{"memoryMiB: 4096", "network: {preferredAPIServerCidr: 10.0.0.0/8}"}, preflight.Changes, "Fields", "VSphereMachineTemplate t", "preferredAPIServerCidr is removed"},
 		"a task that runs":                   {change{"- kind: VSphereVM\n", "- kind: VSphereVM\n  status: {taskRef: task-1}\n"}, preflight.Check, "Tasks", "VSphereVM m", "task-1"},
 		"a claim":                            {change{"crds:", "claims: [{kind: IPAddressClaim, metadata: {name: m-0-0, namespace: default, finalizers: [vspherevm.infrastructure.cluster.x-k8s.io/ip-claim-protection]}}]\ncrds:"}, preflight.Changes, "Claims", "IPAddressClaim m-0-0", "taken over"},
 		"an owner of an old release":         {change{"[{kind: Machine, name: m}]", "[{kind: Machine, name: m}, {kind: VSphereCluster, name: c}]"}, preflight.Changes, "Owners", "VSphereMachine m", "VSphereCluster c"},
@@ -248,7 +248,7 @@ func TestEveryRuleIsOnThePage(t *testing.T) {
 	}
 	g.Expect(len(rules)).To(BeNumerically(">", 30))
 	for rule := range rules {
-		g.Expect(string(page)).To(ContainSubstring("`"+rule+"`"), "docs/migrate-from-upstream.md does not say what rule %s is about", rule)
+		g.Expect(string(page)).To(ContainSubstring("`"+rule+"`"), "docs/migrate-from-upstream.md does not describe rule %s", rule)
 	}
 }
 

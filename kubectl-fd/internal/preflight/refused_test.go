@@ -109,7 +109,7 @@ func TestWhatTheWebhooksRefuseIsSaid(t *testing.T) {
 				g.Expect(found[0]).To(And(HaveField("Verdict", preflight.Check), HaveField("Kind", object.GetKind()), HaveField("Namespace", "default"),
 					HaveField("Name", object.GetName()), HaveField("Field", wrong.field)))
 				g.Expect(found[0].Message).To(And(ContainSubstring(wrong.wayOut), Or(
-					ContainSubstring("; it stays as it is, but cannot be created again"), ContainSubstring("Machine can be made from it"))))
+					ContainSubstring("; it keeps working, but it cannot be created again"), ContainSubstring("Machine can be created from it"))))
 			})
 		}
 	}
@@ -220,7 +220,7 @@ objects:
 	}
 	g.Expect(of).To(HaveLen(3))
 	g.Expect(of["Metal3MachineTemplate default"]).To(And(HaveField("Verdict", preflight.Stops), HaveField("Field", "spec.template.spec.image.url"),
-		HaveField("Message", ContainSubstring("no further Metal3Machine can be made from it"))))
+		HaveField("Message", ContainSubstring("no more Metal3Machine can be created from it"))))
 	g.Expect(of["Metal3MachineTemplate elsewhere"]).To(HaveField("Verdict", preflight.Check))
 	g.Expect(of["Metal3Machine default"]).To(And(HaveField("Verdict", preflight.Check), HaveField("Message", ContainSubstring("cannot be created again"))))
 }

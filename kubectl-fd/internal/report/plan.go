@@ -92,7 +92,7 @@ func workers(c Cluster, d Deployment) Plan {
 		return p
 	case !c.Wanted.SpreadsWorkers():
 		p.Mode = ""
-		p.Why = []string{nobodyChooses}
+		p.Why = []string{notSpread}
 		return p
 	}
 	known := workersStatus(c, d.Name)

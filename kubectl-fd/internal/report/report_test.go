@@ -81,10 +81,10 @@ func TestAMachineIsAsItsConditionsSay(t *testing.T) {
 	}{
 		"nothing is there yet":            {func(*clusterv1.Machine) {}, report.Waiting},
 		"it runs, and has no Node":        {func(m *clusterv1.Machine) { joined(m); m.Status.NodeRef.Name = "" }, report.Joining},
-		"nobody says anything":            {joined, report.Running},
+		"no conditions":                   {joined, report.Running},
 		"its Node is healthy":             {condition(clusterv1.MachineNodeHealthyCondition, metav1.ConditionTrue), report.Running},
 		"its Node is not":                 {condition(clusterv1.MachineNodeHealthyCondition, metav1.ConditionFalse), report.Unhealthy},
-		"nobody knows how its Node is":    {condition(clusterv1.MachineNodeHealthyCondition, metav1.ConditionUnknown), report.Unhealthy},
+		"Node health unknown":             {condition(clusterv1.MachineNodeHealthyCondition, metav1.ConditionUnknown), report.Unhealthy},
 		"a health check fails":            {condition(clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse), report.Unhealthy},
 		"it is deleted, and never joined": {func(m *clusterv1.Machine) { now := metav1.Now(); m.DeletionTimestamp = &now }, "Deleting"},
 	} {
@@ -112,7 +112,7 @@ func TestAClusterOfAnotherProviderIsShownAsFarAsItIsKnown(t *testing.T) {
 	c := report.Of(o)
 	g.Expect(c.DomainNames()).To(Equal([]string{"az1"}))
 	g.Expect(c.Domains[0].State).To(BeEmpty())
-	g.Expect(c.Problem).To(Equal("SomeCluster infra does not say what state its failure domains are in: status.distribution is what Faultline's providers write"))
+	g.Expect(c.Problem).To(Equal("SomeCluster infra does not report the state of its failure domains: status.distribution is written by Faultline's providers"))
 }
 
 func TestWhatTheUserWithdrawsCountsForThePlannerBeforeTheStatusSaysSo(t *testing.T) {

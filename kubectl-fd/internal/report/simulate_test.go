@@ -124,7 +124,7 @@ func TestWhatDoesNotSuitEverywhereGoesWhereRoomSuitsIt(t *testing.T) {
 	}
 	outcomes, err := report.Lose(clusters, []string{"a"})
 	g.Expect(err).NotTo(HaveOccurred())
-	const full = "waits: no room that suits gpu is left in the Active failure domains"
+	const full = "waits: no capacity that suits gpu remains in the Active failure domains"
 	g.Expect(outcomes[0].Replacements).To(Equal([]report.Replacement{
 		{Machine: "first-a0", ControlPlane: true, From: "a", To: "b"}, {Machine: "first-a1", ControlPlane: true, From: "a", To: "c"}, {Machine: "first-w", From: "a", Why: full},
 	}), "control planes come first")
@@ -138,7 +138,7 @@ func TestWithdrawnDomainsTakeNothing(t *testing.T) {
 	c.Wanted.FailureDomains = []faultlinev1.FailureDomainIntent{{Name: "b", State: faultlinev1.DomainCordoned}}
 	outcomes, err := report.Lose([]report.Cluster{c}, []string{"a"})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(outcomes[0].Replacements[0].To).To(Equal("c"), "b is to be Cordoned, though the status does not say so yet")
+	g.Expect(outcomes[0].Replacements[0].To).To(Equal("c"), "the spec sets b to Cordoned, and the status does not report it yet")
 	c.Domains[2].ControlPlane = false
 	outcomes, err = report.Lose([]report.Cluster{c}, []string{"a"})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -179,7 +179,7 @@ func TestAClusterWithMachinesInALostDomainThatItDoesNotListLosesThem(t *testing.
 	g.Expect(outcomes).To(HaveLen(2))
 	g.Expect(outcomes[1].ControlPlane).To(Equal(report.ControlPlaneOutcome{Members: 3, Lost: 2, Left: 1, Quorum: 2}))
 	g.Expect(outcomes[1].Lost).To(Equal([]string{"b"}))
-	g.Expect(outcomes[1].Room).To(HaveValue(BeZero()), "it had no room there")
+	g.Expect(outcomes[1].Room).To(HaveValue(BeZero()), "it had no capacity there")
 	g.Expect(report.KeepQuorum(outcomes)).To(BeFalse())
 
 	outcomes, err = report.Lose([]report.Cluster{two}, []string{"b"})
@@ -199,7 +199,7 @@ func TestControlPlaneMachinesOfWhichNoDomainIsKnownAreCountedApart(t *testing.T)
 	g.Expect(outcomes[0].ControlPlane).To(Equal(report.ControlPlaneOutcome{Members: 3, Lost: 1, Left: 1, Unplaced: 1, Quorum: 2}))
 	var text strings.Builder
 	g.Expect(render.Simulation(&text, outcomes, render.Style{})).To(Succeed())
-	g.Expect(text.String()).To(ContainSubstring("default/c: no failure domain is known of 1 control-plane machine that would work, which may be in a lost one"))
+	g.Expect(text.String()).To(ContainSubstring("default/c: the failure domain of 1 control-plane machine that would work is unknown and may be a lost one"))
 }
 
 func TestAWorkerIsReplacedAsItsClusterSpreadsWorkers(t *testing.T) {
@@ -215,10 +215,10 @@ func TestAWorkerIsReplacedAsItsClusterSpreadsWorkers(t *testing.T) {
 		want     map[string]string
 	}{
 		"one is shared":                   {"w0=md-2 w1=md-0 w2=md-1", nil, "", map[string]string{"w0": "b"}},
-		"none may be shared":              {"w0=md-2 w1=md-0 w2=md-1", &yes, "", map[string]string{"w0": "waits: each failure domain that is left holds another logical one, and spec.distribution.workers.required forbids to share"}},
+		"none may be shared":              {"w0=md-2 w1=md-0 w2=md-1", &yes, "", map[string]string{"w0": "waits: each remaining failure domain has another logical failure domain, and spec.distribution.workers.required forbids sharing"}},
 		"one is shared, as hosts are not": {"w0=md-2 w1=md-0 w2=md-1", &yes, "kubernetes.io/hostname", map[string]string{"w0": "b"}},
 		"one is in a region of its own":   {"w0=md-0 w1=md-1 ", &yes, "topology.kubernetes.io/region", map[string]string{"w0": "c"}},
-		"the region is another's":         {"w0=md-0 w1=md-1 w2=md-2", &yes, "topology.kubernetes.io/region", map[string]string{"w0": "waits: each region that is left holds another logical one, and spec.distribution.workers.required forbids to share"}},
+		"the region is another's":         {"w0=md-0 w1=md-1 w2=md-2", &yes, "topology.kubernetes.io/region", map[string]string{"w0": "waits: each remaining region has another logical failure domain, and spec.distribution.workers.required forbids sharing"}},
 		"it is of no MachineDeployment":   {"lone= w1=md-0 ", nil, "", map[string]string{"lone": "is placed by the infrastructure if its owner replaces it: it belongs to no MachineDeployment and is not spread"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -76,12 +76,12 @@ func whyItStays(c Cluster, deployments []Deployment, domains []string, machine M
 	case template != "":
 		return fmt.Sprintf("its template names another failure domain, %s: delete these Machines one after the other", template)
 	case !c.Wanted.SpreadsWorkers():
-		return nobodyChooses
+		return notSpread
 	}
 	return workersStay(c)
 }
 
-const nobodyChooses = "its template names no failure domain, and workers are not spread: set spec.distribution.workers.enabled to spread its machines"
+const notSpread = "its template names no failure domain, and workers are not spread: set spec.distribution.workers.enabled to spread its machines"
 
 // templateField returns the field in which a MachineDeployment names the failure domain of its machines.
 func templateField(c Cluster) string {

@@ -39,13 +39,13 @@ func TestMachinesThatNothingMovesAreNamedWithTheFieldToChange(t *testing.T) {
 		change   func(*report.Cluster)
 		want     []report.Staying
 	}{
-		"by default":                              {"", func(*report.Cluster) {}, []report.Staying{controlPlane(advise), workers(off)}},
-		"the control plane is moved":              {"", func(c *report.Cluster) { c.Wanted.ControlPlane.Rebalance = surge }, []report.Staying{workers(off)}},
-		"workers are moved":                       {"", func(c *report.Cluster) { c.Wanted.Workers.Rebalance = delete }, []report.Staying{controlPlane(advise)}},
-		"the machines are being deleted":          {"", func(c *report.Cluster) { deleting(c) }, nil},
-		"they are in another domain":              {"", func(c *report.Cluster) { c.Domains[0].Name = "other" }, nil},
-		"the cluster does not list the domain":    {"", func(c *report.Cluster) { c.Domains[0].Listed = false }, []report.Staying{controlPlane(advise), workers(off)}},
-		"nobody chooses a domain for the workers": {"", func(c *report.Cluster) { c.Wanted.Workers.Enabled = &no }, []report.Staying{controlPlane(advise), workers("its template names no failure domain, and workers are not spread: set spec.distribution.workers.enabled to spread its machines")}},
+		"by default":                           {"", func(*report.Cluster) {}, []report.Staying{controlPlane(advise), workers(off)}},
+		"the control plane is moved":           {"", func(c *report.Cluster) { c.Wanted.ControlPlane.Rebalance = surge }, []report.Staying{workers(off)}},
+		"workers are moved":                    {"", func(c *report.Cluster) { c.Wanted.Workers.Rebalance = delete }, []report.Staying{controlPlane(advise)}},
+		"the machines are being deleted":       {"", func(c *report.Cluster) { deleting(c) }, nil},
+		"they are in another domain":           {"", func(c *report.Cluster) { c.Domains[0].Name = "other" }, nil},
+		"the cluster does not list the domain": {"", func(c *report.Cluster) { c.Domains[0].Listed = false }, []report.Staying{controlPlane(advise), workers(off)}},
+		"workers are not spread":               {"", func(c *report.Cluster) { c.Wanted.Workers.Enabled = &no }, []report.Staying{controlPlane(advise), workers("its template names no failure domain, and workers are not spread: set spec.distribution.workers.enabled to spread its machines")}},
 		"the template names the domain": {"a", func(c *report.Cluster) { name(c, "a") }, []report.Staying{controlPlane(advise),
 			workers("its template names failure domain a, so they stay until its spec.template.spec.failureDomain names another one")}},
 		"the template of a topology names it": {"a", func(c *report.Cluster) { name(c, "a"); c.Topology = true }, []report.Staying{controlPlane(advise),
@@ -53,7 +53,7 @@ func TestMachinesThatNothingMovesAreNamedWithTheFieldToChange(t *testing.T) {
 		"the template names another one by now": {"b", func(c *report.Cluster) { name(c, "a") }, []report.Staying{controlPlane(advise)}},
 		"the template names none any more":      {"", func(c *report.Cluster) { name(c, "a") }, []report.Staying{controlPlane(advise)}},
 		"they are not where they were asked to be": {"b", func(c *report.Cluster) { name(c, "b") }, []report.Staying{controlPlane(advise),
-			workers("its template names failure domain b, where they are not: delete these Machines one after the other")}},
+			workers("its template names another failure domain, b: delete these Machines one after the other")}},
 		"the control plane is of another kind": {"", func(c *report.Cluster) {
 			c.Wanted.ControlPlane.Rebalance, c.Wanted.Workers.Rebalance = surge, delete
 			c.Conditions = []metav1.Condition{{Type: faultlinev1.ControlPlaneBalancedCondition, Reason: faultlinev1.ReasonControlPlaneNotSupported, Message: "To be moved: x\nit is a RKE2ControlPlane"}}

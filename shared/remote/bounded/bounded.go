@@ -27,7 +27,7 @@ const (
 )
 
 // ErrTooLong is returned if a response exceeds the limit.
-var ErrTooLong = errors.New("the answer is too long")
+var ErrTooLong = errors.New("the response is too long")
 
 // RoundTripper returns a RoundTripper that sends requests with next. Reading a response of more than limit bytes fails with
 // ErrTooLong; 0 means Answer.
@@ -124,7 +124,7 @@ func (b *body) Close() error {
 }
 
 func (b *body) tooLong() error {
-	what := "of an answer"
+	what := "of a response"
 	if b.frames != nil {
 		what = "of an event of a watch"
 	}

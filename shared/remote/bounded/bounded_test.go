@@ -77,7 +77,7 @@ func TestAnAnswerThatNeverEndsIsEnded(t *testing.T) {
 				_, again := response.Body.Read(make([]byte, 1))
 				g.Expect(again).To(MatchError(bounded.ErrTooLong))
 			}
-			g.Expect(err).To(And(MatchError(bounded.ErrTooLong), MatchError(ContainSubstring("at most 100 bytes of an answer"))))
+			g.Expect(err).To(And(MatchError(bounded.ErrTooLong), MatchError(ContainSubstring("at most 100 bytes of a response"))))
 			g.Expect(source.read).To(BeNumerically("<=", 101))
 			g.Expect(s.closed).To(BeNumerically(">=", 1))
 		})
@@ -158,8 +158,8 @@ func TestAWatchEndsWithAnEventThatIsTooLong(t *testing.T) {
 		"a text that is never closed":      {200, "application/json", `{"a":1}{"a":"}{}{}{}`, 107, "of an event of a watch"},
 		"nothing but spaces":               {200, "application/json", ``, 100, "of an event of a watch"},
 		"protobuf":                         {200, "application/vnd.kubernetes.protobuf", inProtobuf("x") + "\xff\xff\xff\xff", 105, "of an event of a watch"},
-		"an encoding that is none of them": {200, "application/yaml", `{"a":1}`, 100, "of an answer"},
-		"a refusal":                        {403, "application/json", `{"a":1}`, 100, "of an answer"},
+		"an encoding that is none of them": {200, "application/yaml", `{"a":1}`, 100, "of a response"},
+		"a refusal":                        {403, "application/json", `{"a":1}`, 100, "of a response"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

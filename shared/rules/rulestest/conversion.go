@@ -40,7 +40,7 @@ func SurvivesBadAnnotations[hub client.Object](t *testing.T, want hub, toHub fun
 	t.Helper()
 	for name, text := range map[string]string{
 		"not JSON": "{", "empty": "", "another type": "[1]", "null": "null", "no fields": "{}", "a field of another type": `{"spec":"text","status":7}`,
-		"fields nobody knows": `{"spec":{"unknown":true},"kind":"Other"}`,
+		"unknown fields": `{"spec":{"unknown":true},"kind":"Other"}`,
 	} {
 		g := gomega.NewWithT(t)
 		got, err := toHub(map[string]string{utilconversion.DataAnnotation: text, "other": "stays"})

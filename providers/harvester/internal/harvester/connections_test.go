@@ -213,6 +213,6 @@ func TestAHarvesterThatNeverStopsAnsweringIsEnded(t *testing.T) {
 		"contexts: [{name: x, context: {cluster: c, user: u}}], current-context: x}"))
 	problem := w.waitForProblem(w.asker(harvester.Cluster, "one"))
 	w.Expect(problem.Reason).To(Equal(infrav1.HarvesterConnectionFailedReason))
-	w.Expect(problem.Message).To(ContainSubstring("the answer is too long: the manager reads at most 1048576 bytes"))
+	w.Expect(problem.Message).To(ContainSubstring("the response is too long: the manager reads at most 1048576 bytes"))
 	w.Expect(sent.Load()).To(BeNumerically("<", 50*most))
 }

@@ -43,7 +43,7 @@ func TestRemovedFinalizerBacksOff(t *testing.T) {
 	w.start()
 	writes.CalmDown(machine)
 	message := w.user().Condition(machine, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved)
-	w.Expect(message).To(ContainSubstring("does not keep the finalizer " + infrav1.MachineFinalizer))
+	w.Expect(message).To(ContainSubstring("does not store the finalizer " + infrav1.MachineFinalizer))
 	vms := &kubevirtv1.VirtualMachineList{}
 	w.Expect(w.harvester.List(t.Context(), vms, client.InNamespace(w.name))).To(Succeed())
 	w.Expect(vms.Items).To(BeEmpty())

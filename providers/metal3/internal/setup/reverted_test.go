@@ -41,7 +41,7 @@ func TestRemovedFinalizerIsReportedWithBackoff(t *testing.T) {
 	f.start()
 	writes.CalmDown(machine)
 	message := f.user().Condition(machine, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved)
-	f.Expect(message).To(ContainSubstring("does not keep the finalizer " + infrav1.MachineFinalizer))
+	f.Expect(message).To(ContainSubstring("does not store the finalizer " + infrav1.MachineFinalizer))
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	f.Expect(f.client.List(t.Context(), hosts, client.InNamespace(f.name))).To(Succeed())
 	f.Expect(hosts.Items).To(HaveEach(HaveField("Spec.ConsumerRef", BeNil())))

@@ -92,7 +92,7 @@ func TestLogicalFailureDomains(t *testing.T) {
 	f.machineDeployment(2)
 	machines := f.workers(1, 2)
 	message := f.waitForCondition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonWorkersWaiting)
-	f.Expect(message).To(And(ContainSubstring("failure domain rack-3 says no region in status.failureDomains"), ContainSubstring("add a failure domain in another region")))
+	f.Expect(message).To(And(ContainSubstring("failure domain rack-3 has no region in status.failureDomains"), ContainSubstring("add a failure domain in another region")))
 
 	update(f, infra, func(c *infrav1.Metal3Cluster) {
 		c.Spec.FailureDomains[2].Attributes = map[string]string{faultlinev1.RegionAttribute: "south"}
@@ -117,7 +117,7 @@ func TestUnassignedWorkerHasNoHost(t *testing.T) {
 	f.waitForCondition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonWorkersWaiting)
 	f.Eventually(func() error {
 		return testutil.GatherAndCompare(f.metrics, strings.NewReader(`
-# HELP faultline_failure_domain_waiting_machines Machines that wait for a place in their failure domain.
+# HELP faultline_failure_domain_waiting_machines Machines that wait for their failure domain.
 # TYPE faultline_failure_domain_waiting_machines gauge
 faultline_failure_domain_waiting_machines{cluster="one",namespace="`+f.name+`",reason="FailureDomainNotAssigned"} 1
 `), "faultline_failure_domain_waiting_machines")

@@ -99,9 +99,9 @@ func TestMachinesWithInClusterIPPool(t *testing.T) {
 	third := w.worker("third", of("InClusterIPPool", "p"))
 	missing := w.worker("missing", of("InClusterIPPool", "q"))
 	uninstalled := w.worker("uninstalled", of("InfobloxIPPool", "r"))
-	w.waitForAddressMessage(third, "InClusterIPPool p has no free address: make it larger, or delete Machines that have one")
+	w.waitForAddressMessage(third, "InClusterIPPool p has no free address: enlarge it, or delete Machines that use one")
 	w.waitForAddressMessage(missing, "InClusterIPPool q does not exist: create it, or name another pool")
-	w.waitForAddressMessage(uninstalled, "there is no API for InfobloxIPPool r of ipam.cluster.x-k8s.io: install the IPAM provider that has such pools")
+	w.waitForAddressMessage(uninstalled, "no API is installed for InfobloxIPPool r of ipam.cluster.x-k8s.io: install the IPAM provider of this kind")
 	w.Expect(w.vms()).To(HaveLen(2))
 
 	free := w.vms()["first"].IPs

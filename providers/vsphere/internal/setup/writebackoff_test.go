@@ -39,7 +39,7 @@ func TestRemovedFinalizerIsReportedAndBacksOff(t *testing.T) {
 	w.start()
 	writes.CalmDown(machine)
 	message := w.user().Condition(machine, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved)
-	w.Expect(message).To(ContainSubstring("does not keep the finalizer " + infrav1.MachineFinalizer))
+	w.Expect(message).To(ContainSubstring("does not store the finalizer " + infrav1.MachineFinalizer))
 	w.Expect(w.vms()).To(BeEmpty())
 	keep()
 	w.waitForProvisioned(machine)

@@ -70,7 +70,7 @@ func TestUnboundedResponseIsAborted(t *testing.T) {
 					return err
 				}
 				return tc.ask(t.Context(), session)
-			}).Should(MatchError(ContainSubstring("the answer is too long: the manager reads at most 1048576 bytes")))
+			}).Should(MatchError(ContainSubstring("the response is too long: the manager reads at most 1048576 bytes")))
 			g.Expect(sent.Load()).To(BeNumerically("<", 50*most), "the manager has closed the connection")
 		})
 	}

@@ -26,7 +26,7 @@ func TestRemovedFinalizer(t *testing.T) {
 	w.config = config
 	w.run(ctrl.Options{}, nil)
 	writes.CalmDown(lb)
-	w.waitForMessage(lb, "does not keep the finalizer "+lbv1.LoadBalancerFinalizer)
+	w.waitForMessage(lb, "does not store the finalizer "+lbv1.LoadBalancerFinalizer)
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 	keep()
 	w.waitForMessage(lb, "")
