@@ -63,7 +63,7 @@ func protection(s *Snapshot) *metav1.Condition {
 			"Cluster %s names no control plane, so its machines are not protected: set spec.controlPlaneRef, or spec.distribution.controlPlane.protectQuorum to false", s.Cluster.Name)
 	case s.ControlPlane.Kubeadm:
 		return is(metav1.ConditionTrue, faultlinev1.ReasonProtectedByControlPlane,
-			"%s sets its own hook, so that protectQuorum has no effect", s.ControlPlane.Name)
+			"%s sets its own hook, so protectQuorum has no effect", s.ControlPlane.Name)
 	case s.ControlPlane.Leaving:
 		return nil
 	}

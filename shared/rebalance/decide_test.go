@@ -86,7 +86,7 @@ func ofControlPlanes() map[string]against {
 		"a replacement not joined yet": {func(s *Snapshot) {
 			remediated(s)
 			s.Machines[2].HasNode = false
-		}, faultlinev1.ReasonControlPlaneRemediating, "wait until it is done"},
+		}, faultlinev1.ReasonControlPlaneRemediating, "wait until remediation is complete"},
 		"scaling": {func(s *Snapshot) { s.ControlPlane.Replicas = 5 }, faultlinev1.ReasonControlPlaneScaling, "3 machines of 5 replicas"},
 	}
 }
