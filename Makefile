@@ -13,14 +13,14 @@ JOBS ?= 2
 APIS := shared/api $(PROVIDERS:%=providers/%/api)
 MODULES := $(APIS) shared kubectl-fd $(PROVIDERS:%=providers/%) e2e
 ifeq ($(filter $(PROVIDER),$(PROVIDERS)),)
-$(error There is no provider "$(PROVIDER)": PROVIDER is one of $(PROVIDERS))
+$(error Unknown provider "$(PROVIDER)": PROVIDER must be one of $(PROVIDERS))
 endif
 ifneq ($(filter-out $(MODULES),$(MODULE)),)
-$(error There is no module "$(MODULE)": MODULE is one of $(MODULES))
+$(error Unknown module "$(MODULE)": MODULE must be one of $(MODULES))
 endif
 # Modules that test, lint, build and generate process: one, or all.
 CHOSEN := $(or $(MODULE),$(MODULES))
-.DEFAULT: ; $(error There is no target "$@": make help lists those there are)
+.DEFAULT: ; $(error Unknown target "$@": make help lists all targets)
 
 CACHE := $(CURDIR)/.cache
 BIN := $(CACHE)/bin
@@ -39,7 +39,7 @@ GOLANGCI_LINT := $(BIN)/golangci-lint
 
 ##@ Start here
 demo: ## Create a cluster spread over failure domains, lose a domain, repair it. STORY=add, evict, return, workers or logical runs another scenario, PROVIDER=metal3 uses bare metal, FLAVOR=topology a ClusterClass, KEEP=1 leaves it running
-	@echo "Compiling the demo (some minutes the first time, silent until it is done)"
+	@echo "Compiling the demo (takes some minutes the first time, without output)"
 	@cd e2e && $(if $(BMO),$(REAL_OPERATOR) )$(if $(KUBEVIRT),$(REAL_KUBEVIRT) )go run ./cmd/e2e demo --provider=$(PROVIDER) $(if $(STORY),--story=$(STORY)) $(if $(FLAVOR),--flavor=$(FLAVOR)) $(if $(KEEP),--keep)
 
 test: assets ## Run the unit and integration tests of every module, or of MODULE, in a few minutes (no Docker)
@@ -65,11 +65,11 @@ $(MODULES:%=test/%): test/%: ; cd $* && $(ASSETS) $(TEST) $(TEST_FLAGS) ./...
 $(MODULES:%=test-full/%): test-full/%: ; cd $* && $(ASSETS) $(call RACED,$*) $(TEST_FLAGS) ./...
 
 assets: ## Build etcd, kube-apiserver, kube-scheduler and kubectl for the integration tests (once)
-	@echo "Preparing the API server for the tests (some minutes the first time)"
+	@echo "Preparing the API server for the tests (takes some minutes the first time)"
 	@cd e2e && go run ./cmd/binaries --assets
 
 deflake: assets ## Run the tests of one module until one fails: make deflake MODULE=providers/vsphere
-	$(if $(MODULE),,$(error Say which module: make deflake MODULE=..., one of $(MODULES)))
+	$(if $(MODULE),,$(error MODULE is required: make deflake MODULE=..., one of $(MODULES)))
 	@cd $(MODULE) && while $(ASSETS) $(call RACED,$(MODULE)) -shuffle=on -count=1 ./...; do :; done
 
 CLUSTER ?= faultline
@@ -95,7 +95,7 @@ kubevirt:
 
 # Missing Debian packages of the kind environment are installed only with INSTALL=1 or CI=true.
 e2e images: export FAULTLINE_INSTALL := $(or $(INSTALL),$(FAULTLINE_INSTALL))
-e2e: ## Run Cluster API's own specs and ours in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... selects specs, LABEL=long the longest. INSTALL=1 installs docker.io and debootstrap from Debian if they are missing and needed. OPERATOR=real runs without kind: PROVIDER=metal3 runs a cluster with upstream's bare-metal operator, PROVIDER=harvester our manager with the real virt-controller and virt-api (KUBEVIRT=FOLDER)
+e2e: ## Run Cluster API's specs and Faultline's in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... selects specs, LABEL=long the longest. INSTALL=1 installs docker.io and debootstrap from Debian if they are missing and needed. OPERATOR=real runs without kind: PROVIDER=metal3 runs a cluster with upstream's bare-metal operator, PROVIDER=harvester the manager with the real virt-controller and virt-api (KUBEVIRT=FOLDER)
 ifneq ($(OPERATOR)$(KUBEVIRT),)
 ifeq ($(PROVIDER),harvester)
 e2e: kubevirt assets
@@ -129,9 +129,9 @@ endif
 storm: ## Kill the manager 200 times (KILLS=) at random moments while machines are created and deleted, with and without faults of vCenter or hosts (PROVIDER=metal3, MODE=); SEED= repeats a run. MODE=rebalance moves control planes during faults (SEEDS=), MODE=soak creates and deletes clusters (CLUSTERS=). API_SERVER=lagging,busy,failing,cutting,conflicting injects faults of the API server
 	cd e2e && go run ./cmd/e2e storm --provider=$(PROVIDER) $(if $(KILLS),--kills=$(KILLS)) $(if $(MODE),--mode=$(MODE)) $(if $(SEED),--seed=$(SEED)) $(if $(SEEDS),--seeds=$(SEEDS)) $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(API_SERVER),--api-server=$(API_SERVER))
 
-takeover: ## Take over a cluster of upstream's released vSphere manager with ours, on an unmodified vcsim (a few minutes the first time). PROVIDER=metal3 does it with simulated hosts, and with upstream's manager from a checkout of its source: CAPM3=FOLDER
-	$(if $(filter harvester,$(PROVIDER)),$(error There is no takeover of harvester: PROVIDER is one of vsphere metal3))
-	$(if $(filter metal3,$(PROVIDER)),$(if $(CAPM3)$(FAULTLINE_CAPM3),,$(error Give a checkout of the source of cluster-api-provider-metal3, v1.12 or later: make takeover PROVIDER=metal3 CAPM3=FOLDER)))
+takeover: ## Take over a cluster of upstream's released vSphere manager, on an unmodified vcsim (takes a few minutes the first time). PROVIDER=metal3 does it with simulated hosts, and with upstream's manager from a checkout of its source: CAPM3=FOLDER
+	$(if $(filter harvester,$(PROVIDER)),$(error Takeover does not support harvester: PROVIDER must be one of vsphere metal3))
+	$(if $(filter metal3,$(PROVIDER)),$(if $(CAPM3)$(FAULTLINE_CAPM3),,$(error CAPM3 must be a checkout of cluster-api-provider-metal3, v1.12 or later: make takeover PROVIDER=metal3 CAPM3=FOLDER)))
 	cd e2e && $(if $(CAPM3),FAULTLINE_CAPM3=$(abspath $(CAPM3)) )$(TEST) -v -tags=e2e -count=1 -timeout=25m -run 'ManagerFor(?i:$(PROVIDER))GoesOnUnderOurs' $(TEST_FLAGS) ./takeover
 
 lint: ## Run golangci-lint in every module, or in MODULE
@@ -142,10 +142,10 @@ FUZZTIME ?= 2m
 fuzz: ## Run each fuzz target of all modules, or of MODULE, for FUZZTIME=2m. A failing input is written to testdata: commit it with the fix
 	@e2e/scripts/fuzz $(FUZZTIME) $(CHOSEN)
 
-vulncheck: ## Fail if a program of ours, or of MODULE, has code with a known vulnerability. The database is a Go module: bump it in e2e/build/vulncheck
+vulncheck: ## Fail if a program of any module, or of MODULE, has a known vulnerability. The database is a Go module: bump it in e2e/build/vulncheck
 	@cd e2e && go run ./cmd/e2e vulncheck --modules="$(CHOSEN)"
 
-build: ## Compile every module separately, or MODULE
+build: ## Build every module separately, or MODULE
 	@for module in $(CHOSEN); do echo "build $$module"; (cd $$module && go build ./...) || exit 1; done
 
 kubectl-fd: ## Build the kubectl plugin, out/bin/kubectl-fd

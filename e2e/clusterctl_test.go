@@ -128,7 +128,7 @@ func (p printed) generatesCluster(t *testing.T, folder, about string) string {
 	}
 	promised := promise.FindStringSubmatch(p.text)
 	if promised == nil {
-		t.Errorf("%s: the comment after the command says what it creates: # creates 3 control-plane machines and 2 workers", about)
+		t.Errorf("%s: the comment after the command must describe the result: # creates 3 control-plane machines and 2 workers", about)
 		return *provider
 	}
 	controlPlanes, machines := replicas(template.Objs())

@@ -30,13 +30,13 @@ func makeIn(t *testing.T, args ...string) (string, error) {
 func TestMakeSaysInOneLineWhatThereIsNot(t *testing.T) {
 	t.Parallel()
 	for arguments, want := range map[string]string{
-		"frobnicate":                  `There is no target "frobnicate": make help lists those there are`,
-		"generate/abacus":             `There is no target "generate/abacus"`,
-		"release/abacus":              `There is no target "release/abacus"`,
-		"test MODULE=abacus":          `There is no module "abacus": MODULE is one of shared`,
-		"takeover PROVIDER=metal3":    `Give a checkout of the source of cluster-api-provider-metal3, v1.12 or later: make takeover PROVIDER=metal3 CAPM3=FOLDER`,
-		"takeover PROVIDER=harvester": `There is no takeover of harvester: PROVIDER is one of vsphere metal3`,
-		"demo PROVIDER=abacus":        `There is no provider "abacus": PROVIDER is one of vsphere `,
+		"frobnicate":                  `Unknown target "frobnicate": make help lists all targets`,
+		"generate/abacus":             `Unknown target "generate/abacus"`,
+		"release/abacus":              `Unknown target "release/abacus"`,
+		"test MODULE=abacus":          `Unknown module "abacus": MODULE must be one of shared`,
+		"takeover PROVIDER=metal3":    `CAPM3 must be a checkout of cluster-api-provider-metal3, v1.12 or later: make takeover PROVIDER=metal3 CAPM3=FOLDER`,
+		"takeover PROVIDER=harvester": `Takeover does not support harvester: PROVIDER must be one of vsphere metal3`,
+		"demo PROVIDER=abacus":        `Unknown provider "abacus": PROVIDER must be one of vsphere `,
 	} {
 		g := NewWithT(t)
 		printed, err := makeIn(t, strings.Fields(arguments)...)
@@ -85,7 +85,7 @@ func choice(t *testing.T, target, variable string) []string {
 	t.Helper()
 	printed, err := makeIn(t, target, variable+"=abacus")
 	NewWithT(t).Expect(err).To(HaveOccurred())
-	_, list, _ := strings.Cut(printed, variable+" is one of ")
+	_, list, _ := strings.Cut(printed, variable+" must be one of ")
 	list, _, _ = strings.Cut(list, ".  Stop")
 	return strings.Fields(list)
 }

@@ -143,7 +143,7 @@ func newRunner(ctx context.Context, options Options) (*runner, error) {
 	installation.Other = options.Other
 	dir, err := os.MkdirTemp("", "faultline-bench-")
 	if err != nil {
-		return nil, fmt.Errorf("making a folder for the benchmark: %w", err)
+		return nil, fmt.Errorf("creating a directory for the benchmark: %w", err)
 	}
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err

@@ -129,7 +129,7 @@ func (e *Environment) Kill() error { return e.Management.Kill(binaries.Provider(
 func (e *Environment) manager() (managementcluster.Process, error) {
 	process, err := e.Process(binaries.Provider(e.runner.provider))
 	if err == nil && process.Peak == 0 {
-		err = errors.New("measuring the manager: the system does not report what a process takes")
+		err = errors.New("measuring the manager: the operating system does not report the CPU time and memory of processes")
 	}
 	return process, err
 }
@@ -141,7 +141,7 @@ func (e *Environment) Process(name string) (managementcluster.Process, error) {
 			return process, nil
 		}
 	}
-	return managementcluster.Process{}, fmt.Errorf("finding what is measured: there is no process %s", name)
+	return managementcluster.Process{}, fmt.Errorf("finding the measured process: process %s not found", name)
 }
 
 // Memory returns the manager's current and highest memory in bytes.
@@ -176,7 +176,7 @@ func (e *Environment) Rest(ctx context.Context, w Counted) error {
 		return still.after(log.Size()+int64(w.Calls().Sum(w.IsWork)), process.CPU, time.Now()) > restFor, err
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("waiting for the manager to come to rest: it still works after %s", restLimit)
+		return fmt.Errorf("waiting for the manager to become idle: it is still busy after %s", restLimit)
 	}
 	if err != nil {
 		return provider.Because(ctx, err)

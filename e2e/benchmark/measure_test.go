@@ -17,8 +17,8 @@ func TestAManagerThatStillComputesIsNotAtRest(t *testing.T) {
 	began := time.Now()
 	still := &stillness{activity: -1}
 	g.Expect(still.after(7, 1, began)).To(BeZero())
-	g.Expect(still.after(7, 1.01, began.Add(time.Second))).To(Equal(time.Second), "a tick of the clock is no work")
-	g.Expect(still.after(7, 1.2, began.Add(2*time.Second))).To(BeZero(), "nobody counts what the API server has converted")
+	g.Expect(still.after(7, 1.01, began.Add(time.Second))).To(Equal(time.Second), "a tick of the clock does not count")
+	g.Expect(still.after(7, 1.2, began.Add(2*time.Second))).To(BeZero(), "conversions by the API server do not count")
 	g.Expect(still.after(7, 1.2, began.Add(4*time.Second))).To(Equal(2 * time.Second))
 	g.Expect(still.after(8, 1.2, began.Add(5*time.Second))).To(BeZero())
 }

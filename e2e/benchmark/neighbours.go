@@ -62,13 +62,13 @@ func (n Neighbours) Scenarios() []Scenario {
 			e.Add(seconds(n.One+" alone", alone).Beside(n.Alone))
 		}),
 		scenario("fast-neighbour", map[string]time.Duration{first: 0, second: 0}, func(e *Environment, times map[string][]float64) {
-			e.Add(seconds("beside one that is as fast", times[first]))
+			e.Add(seconds("next to one that is as fast", times[first]))
 		}),
 		scenario("slow-neighbour", map[string]time.Duration{first: 0, second: neighbourDelay}, func(e *Environment, times map[string][]float64) {
-			e.Add(besideLate(alone, times[first]).Beside(n.Beside), seconds("the late one itself", times[second]))
+			e.Add(besideLate(alone, times[first]).Beside(n.Beside), seconds("the slow one itself", times[second]))
 		}),
 	}
-	scenarios[0].Title = fmt.Sprintf("Slow neighbour (%d machines on each), seconds until ready, medians of %d", neighbourMachines, rounds)
+	scenarios[0].Title = fmt.Sprintf("Slow neighbor (%d machines on each), seconds until ready, medians of %d", neighbourMachines, rounds)
 	return scenarios
 }
 
@@ -77,13 +77,13 @@ func seconds(name string, times []float64) Row { return Figure(name, "%.1f", med
 // besideLate returns the row of an infrastructure next to a slow one. It has no target if the scenario with the infrastructure alone
 // failed.
 func besideLate(alone, beside []float64) Row {
-	name := fmt.Sprintf("beside one that is %.0f s late", neighbourDelay.Seconds())
+	name := fmt.Sprintf("next to one that answers %.0f s late", neighbourDelay.Seconds())
 	return seconds(name, beside).aim("no effect", len(alone) == 0 || median(beside) <= median(alone)*noEffect+noise)
 }
 
 // NoEffect explains the tolerance of the target "no effect".
 func NoEffect() string {
-	return fmt.Sprintf("\"No effect\" allows for %.0f%% and %.1f s, by which runs differ.\n", (noEffect-1)*100, noise)
+	return fmt.Sprintf("\"No effect\" allows for %.0f%% and %.1f s, the variation between runs.\n", (noEffect-1)*100, noise)
 }
 
 // together creates machines on several infrastructures at the same time, in several rounds, and returns the seconds for each

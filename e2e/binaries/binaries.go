@@ -275,7 +275,7 @@ func (b *Builder) ClusterAPI(ctx context.Context) (dir, version string, err erro
 func (b *Builder) Upstream(ctx context.Context) (dir, version string, err error) {
 	dir, version, err = b.source(ctx, upstreamVSphereFolder(b.CAPV), upstreamVSphereModule)
 	if err == nil && b.CAPV != "" && b.CAPV != version {
-		err = fmt.Errorf("%s is %s: leave it out or choose %s", CAPVVariable, b.CAPV, version)
+		err = fmt.Errorf("%s is %s: it must be unset or %s", CAPVVariable, b.CAPV, version)
 	}
 	return dir, version, err
 }

@@ -68,10 +68,10 @@ func progress(b *Builder) string { return b.Progress.(*strings.Builder).String()
 func TestEnsureBuildsOnce(t *testing.T) {
 	b := repository(t, "one")
 	if got := says(t, b, Etcd); got != "one" {
-		t.Fatalf("the built program says %q", got)
+		t.Fatalf("the built program prints %q", got)
 	}
 	if got := says(t, b, Etcd); got != "one" || strings.Count(progress(b), "built etcd") != 1 {
-		t.Fatalf("says %q after\n%s", got, progress(b))
+		t.Fatalf("it prints %q after\n%s", got, progress(b))
 	}
 }
 
@@ -80,7 +80,7 @@ func TestEnsureBuildsAgainWhenSourcesMove(t *testing.T) {
 	says(t, b, Etcd)
 	prints(t, b.Root, "e2e/offline/build/etcd", "two")
 	if got := says(t, b, Etcd); got != "two" {
-		t.Fatalf("the program was not built again: it says %q", got)
+		t.Fatalf("the program was not built again: it prints %q", got)
 	}
 	write(t, b.Root, "e2e/offline/build/etcd/go.sum", "\n")
 	says(t, b, Etcd)
@@ -100,7 +100,7 @@ func TestEnsureBuildsAgainWhenTheProgramIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := says(t, b, Etcd); got != "one" {
-		t.Fatalf("says %q", got)
+		t.Fatalf("it prints %q", got)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestEnsureFollowsTheProvidersSources(t *testing.T) {
 	says(t, b, Provider("example"))
 	prints(t, b.Root, "providers/example", "two")
 	if got := says(t, b, Provider("example")); got != "two" {
-		t.Fatalf("says %q", got)
+		t.Fatalf("it prints %q", got)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestEnsureByManyAtOnce(t *testing.T) {
 		all.Go(func() {
 			mine := &Builder{Root: b.Root, Cache: b.Cache, Source: tool.SourceBuild}
 			if got := says(t, mine, Etcd); got != "one" {
-				t.Errorf("says %q", got)
+				t.Errorf("it prints %q", got)
 			}
 		})
 	}
@@ -156,7 +156,7 @@ func TestEnsurePrefersAssets(t *testing.T) {
 	b.Assets = t.TempDir()
 	write(t, b.Assets, Etcd, "#!/bin/sh\nprintf ready\n")
 	if got := says(t, b, Etcd); got != "ready" {
-		t.Fatalf("says %q", got)
+		t.Fatalf("it prints %q", got)
 	}
 	if got := b.AssetsDir(); got != b.Dir() {
 		t.Errorf("%s is offered to envtest without a kube-apiserver in it", got)
@@ -181,7 +181,7 @@ func TestWhatAnIncompleteFolderLacksIsBuiltAndAllIsOfferedInOneFolder(t *testing
 	for name, want := range map[string]string{Etcd: "built", APIServer: "ready", Scheduler: "ready", Kubectl: "ready"} {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(b.AssetsDir(), name)).CombinedOutput()
 		if err != nil || string(out) != want {
-			t.Errorf("%s in the folder for envtest says %q, want %q: %v", name, out, want, err)
+			t.Errorf("%s in the folder for envtest prints %q, want %q: %v", name, out, want, err)
 		}
 	}
 }
@@ -195,13 +195,13 @@ func TestEnsureDoesNotTakeOldProgramsForAssets(t *testing.T) {
 	prints(t, b.Root, "providers/example", "two")
 	for _, name := range []string{Etcd, Provider("example")} {
 		if got := says(t, b, name); got != "two" {
-			t.Errorf("with the cache as folder of assets %s says %q", name, got)
+			t.Errorf("with the cache as folder of assets %s prints %q", name, got)
 		}
 	}
 	b.Assets = t.TempDir()
 	write(t, b.Assets, Provider("example"), "#!/bin/sh\nprintf old\n")
 	if got := says(t, b, Provider("example")); got != "two" {
-		t.Errorf("a provider was taken from the assets: it says %q", got)
+		t.Errorf("a provider was taken from the assets: it prints %q", got)
 	}
 }
 

@@ -91,7 +91,7 @@ func (b *Builder) announce(r tool.Recipe, path string) (done func()) {
 	_, err := os.Stat(path)
 	quiet := r.Ours && err == nil
 	if !quiet {
-		b.progressf("building %s (about %s the first time)", r.Name, approximately(r.Estimate))
+		b.progressf("building %s (takes about %s the first time)", r.Name, approximately(r.Estimate))
 	}
 	ended := make(chan struct{})
 	go func() {

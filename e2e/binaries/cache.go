@@ -88,13 +88,13 @@ func (b *Builder) make(ctx context.Context, p program, t toolchain, wait bool) (
 // lock locks a program. Without wait it returns nil if another process holds the lock.
 func (b *Builder) lock(ctx context.Context, p program, wait bool) (unlock func() error, err error) {
 	if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
-		return nil, fmt.Errorf("making the cache: %w: set %s to a folder that can be written to", err, CacheVariable)
+		return nil, fmt.Errorf("creating the cache: %w: set %s to a writable directory", err, CacheVariable)
 	}
 	unlock, err = tool.TryLock(p.lock)
 	if err != nil || unlock != nil || !wait {
 		return unlock, err
 	}
-	b.progressf("waiting for another process that builds %s (it holds %s)", p.Name, p.lock)
+	b.progressf("waiting for another process that builds %s (it holds the lock %s)", p.Name, p.lock)
 	err = apiwait.PollUntilContextCancel(ctx, lockRetry, false, func(context.Context) (bool, error) {
 		unlock, err = tool.TryLock(p.lock)
 		return unlock != nil, err

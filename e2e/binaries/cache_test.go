@@ -25,7 +25,7 @@ func TestAnotherCloneOfTheSameSourcesBuildsNothing(t *testing.T) {
 	says(t, one, Etcd)
 	two := clone(t, one, "word")
 	if got := says(t, two, Etcd); got != "word" || progress(two) != "" {
-		t.Fatalf("says %q after\n%s", got, progress(two))
+		t.Fatalf("it prints %q after\n%s", got, progress(two))
 	}
 	if linked, err := os.ReadFile(filepath.Join(two.Dir(), Etcd)); err != nil || len(linked) == 0 {
 		t.Errorf("the clone's folder does not show the program: %v", err)
@@ -39,7 +39,7 @@ func TestClonesAtDifferentCommitsDoNotReplaceEachOthersPrograms(t *testing.T) {
 	says(t, two, Etcd)
 	for range 2 {
 		if got := says(t, one, Etcd) + says(t, two, Etcd); got != "onetwo" {
-			t.Fatalf("they say %q", got)
+			t.Fatalf("they print %q", got)
 		}
 	}
 	if built := strings.Count(progress(one)+progress(two), "built etcd"); built != 2 {
@@ -63,7 +63,7 @@ func TestAProgramThatIsThereIsUsedWhileAnotherIsBeingBuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := says(t, b, Etcd); got != "one" {
-		t.Fatalf("says %q", got)
+		t.Fatalf("it prints %q", got)
 	}
 	if done, err := b.make(t.Context(), held, toolchain{}, false); done || err != nil {
 		t.Fatalf("a program under another's lock was made: %v, %v", done, err)
@@ -72,7 +72,7 @@ func TestAProgramThatIsThereIsUsedWhileAnotherIsBeingBuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := says(t, b, Provider("example")); got != "one" {
-		t.Fatalf("says %q", got)
+		t.Fatalf("it prints %q", got)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestAMissingNetworkIsExplained(t *testing.T) {
 	b := repository(t, "one")
 	err := b.advise(fmt.Errorf("building etcd: exit status 1\ngo: dial tcp: lookup proxy.golang.org: no such host"))
 	if !strings.HasSuffix(err.Error(), "or set GOPROXY to a proxy that it reaches") {
-		t.Errorf("it says %v", err)
+		t.Errorf("got error %v", err)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestAFullDiskIsExplained(t *testing.T) {
 	b := repository(t, "one")
 	err := b.advise(fmt.Errorf("building etcd: exit status 1\ncompile: writing output: no space left on device"))
 	if !strings.Contains(err.Error(), "free 10 GB, or set FAULTLINE_CACHE") {
-		t.Errorf("it says %v", err)
+		t.Errorf("got error %v", err)
 	}
 	if err := b.advise(os.ErrExist); err != os.ErrExist { //nolint:errorlint // The very same.
 		t.Errorf("another error became %v", err)

@@ -19,7 +19,7 @@ func (b *Builder) UpstreamMetal3(ctx context.Context) (program, config string, e
 	}
 	config = filepath.Join(folder, "config", "default")
 	if _, err := os.Stat(config); b.CAPM3 == "" || err != nil {
-		return "", "", fmt.Errorf("%s is %q: give the folder of a checkout of cluster-api-provider-metal3, v1.12 or later, whose manager is built and whose manifests are read", CAPM3Variable, b.CAPM3)
+		return "", "", fmt.Errorf("%s is %q: it must be a checkout of cluster-api-provider-metal3, v1.12 or later", CAPM3Variable, b.CAPM3)
 	}
 	if program, err = filepath.Abs(filepath.Join(b.Dir(), UpstreamMetal3)); err != nil {
 		return "", "", err

@@ -24,7 +24,7 @@ func TestUpstreamsManagerIsBuiltFromTheCheckoutAsItIsNow(t *testing.T) {
 		}
 		out, err := exec.CommandContext(t.Context(), program).CombinedOutput()
 		if err != nil || string(out) != release {
-			t.Errorf("it says %q: %v", out, err)
+			t.Errorf("it prints %q: %v", out, err)
 		}
 		if config != filepath.Join(checkout, "config", "default") {
 			t.Errorf("its manifests are in %s", config)

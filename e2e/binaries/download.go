@@ -116,13 +116,13 @@ func (b *Builder) download(ctx context.Context, p program, t toolchain, fresh st
 		return false, fmt.Errorf("downloading %s: %w", p.Name, err)
 	}
 	if !errors.Is(err, errSilent) {
-		b.progressf("%s is built here: downloading it: %v", p.Name, err)
+		b.progressf("building %s, because the download failed: %v", p.Name, err)
 	}
 	return false, errors.Join(os.RemoveAll(fresh), os.RemoveAll(fresh+".archive"))
 }
 
 // errSilent is returned for a site that did not answer before.
-var errSilent = errors.New("the site does not answer")
+var errSilent = errors.New("the server does not respond")
 
 // fetch downloads a release and verifies it. It tries a site that does not answer only once.
 func (b *Builder) fetch(ctx context.Context, r release, fresh string) error {
@@ -150,7 +150,7 @@ func (b *Builder) fetch(ctx context.Context, r release, fresh string) error {
 		return err
 	}
 	if sum != r.pinned {
-		return fmt.Errorf("%s names the SHA-256 %s, and not %s, which the repository has", r.sums, sum, r.pinned)
+		return fmt.Errorf("%s has the SHA-256 %s, but the repository pins %s", r.sums, sum, r.pinned)
 	}
 	into := fresh
 	if r.member != "" {
@@ -181,7 +181,7 @@ func publishedSum(ctx context.Context, r release) (string, error) {
 			return fields[0], nil
 		}
 	}
-	return "", fmt.Errorf("%s does not name %s", r.sums, path.Base(r.url))
+	return "", fmt.Errorf("%s has no checksum for %s", r.sums, path.Base(r.url))
 }
 
 // save downloads a file and verifies its SHA-256.
@@ -203,7 +203,7 @@ func save(ctx context.Context, address, sum, into string) (err error) {
 		return err
 	}
 	if have := hex.EncodeToString(hash.Sum(nil)); have != sum {
-		return fmt.Errorf("%s has the SHA-256 %s, not %s", address, have, sum)
+		return fmt.Errorf("%s has the SHA-256 %s, want %s", address, have, sum)
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func unpack(archive, member, into string) (err error) {
 	for {
 		header, err := content.Next()
 		if err != nil {
-			return fmt.Errorf("looking for %s in the archive: %w", member, err)
+			return fmt.Errorf("finding %s in the archive: %w", member, err)
 		}
 		if header.Name == member {
 			break

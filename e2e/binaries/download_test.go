@@ -76,11 +76,11 @@ func TestAPublishedProgramIsDownloadedAndNotBuilt(t *testing.T) {
 	b.Source = tool.SourceAuto
 	b.sites, _ = site(t, "published", right)
 	if got := says(t, b, Etcd); got != "published" || strings.Contains(progress(b), "building") {
-		t.Fatalf("says %q after\n%s", got, progress(b))
+		t.Fatalf("it prints %q after\n%s", got, progress(b))
 	}
 	b.sites = &sites{}
 	if got := says(t, b, Etcd); got != "published" {
-		t.Fatalf("the second time it says %q", got)
+		t.Fatalf("the second time it prints %q", got)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestADownloadWithAnotherChecksumIsBuiltInstead(t *testing.T) {
 	b.Source = tool.SourceAuto
 	b.sites, _ = site(t, "published", wrong)
 	if got := says(t, b, Etcd); got != "built" || !strings.Contains(progress(b), "SHA-256") {
-		t.Fatalf("says %q after\n%s", got, progress(b))
+		t.Fatalf("it prints %q after\n%s", got, progress(b))
 	}
 }
 
@@ -101,8 +101,8 @@ func TestASiteIsNotTrustedWithTheChecksumOfItsOwnFiles(t *testing.T) {
 	for file := range b.sites.pinned {
 		b.sites.pinned[file] = wrong(nil)
 	}
-	if got := says(t, b, Etcd); got != "built" || !strings.Contains(progress(b), "which the repository has") {
-		t.Fatalf("says %q after\n%s", got, progress(b))
+	if got := says(t, b, Etcd); got != "built" || !strings.Contains(progress(b), "but the repository pins") {
+		t.Fatalf("it prints %q after\n%s", got, progress(b))
 	}
 }
 
@@ -113,7 +113,7 @@ func TestAFileWhoseChecksumIsNotPinnedIsNotAskedFor(t *testing.T) {
 	b.sites, asked = site(t, "published", right)
 	b.sites.pinned = nil
 	if got := says(t, b, Etcd); got != "built" || asked.Load() != 0 {
-		t.Fatalf("says %q after %d requests", got, asked.Load())
+		t.Fatalf("it prints %q after %d requests", got, asked.Load())
 	}
 }
 
@@ -138,7 +138,7 @@ func TestWhereNothingAnswersProgramsAreBuilt(t *testing.T) {
 	b.sites, _ = site(t, "published", right)
 	b.sites.etcd = "http://127.0.0.1:1"
 	if got := says(t, b, Etcd); got != "built" {
-		t.Fatalf("says %q", got)
+		t.Fatalf("it prints %q", got)
 	}
 	prints(t, b.Root, "e2e/offline/build/etcd", "again")
 	if got := says(t, b, Etcd); got != "again" || strings.Count(progress(b), "downloading") != 1 {
@@ -160,7 +160,7 @@ func TestWhoWantsBuiltProgramsAsksNobody(t *testing.T) {
 	var asked *atomic.Int64
 	b.sites, asked = site(t, "published", right)
 	if got := says(t, b, Etcd); got != "built" || asked.Load() != 0 {
-		t.Fatalf("says %q after %d requests", got, asked.Load())
+		t.Fatalf("it prints %q after %d requests", got, asked.Load())
 	}
 }
 
@@ -175,9 +175,9 @@ func TestKubernetesIsDownloadedFromWhereItIsPublished(t *testing.T) {
 		got := released(s, tc.name, toolchain{os: tc.os, arch: "arm64"})
 		switch {
 		case tc.want == "" && got != nil:
-			t.Errorf("%s for %s is said to be at %s", tc.name, tc.os, got.url)
+			t.Errorf("%s for %s: got URL %s", tc.name, tc.os, got.url)
 		case tc.want != "" && (got == nil || got.url != tc.want || got.sums != tc.want+".sha256"):
-			t.Errorf("%s for %s is said to be at %v", tc.name, tc.os, got)
+			t.Errorf("%s for %s: got %v", tc.name, tc.os, got)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (b *Builder) recipe(name string) (tool.Recipe, error) {
 	if provider, ok := strings.CutPrefix(name, providerPrefix); ok {
 		folder := "providers/" + provider
 		if _, err := os.Stat(filepath.Join(b.Root, folder, "go.mod")); err != nil {
-			return tool.Recipe{}, fmt.Errorf("building %s: there is no provider in %s", name, folder)
+			return tool.Recipe{}, fmt.Errorf("building %s: no provider found in %s", name, folder)
 		}
 		return tool.Recipe{Name: name, Folder: folder, Package: ".", Flags: stamped, Estimate: 2 * time.Minute, Ours: true}, nil
 	}
@@ -40,7 +40,7 @@ func (b *Builder) recipe(name string) (tool.Recipe, error) {
 	for _, r := range all {
 		names = append(names, r.Name)
 	}
-	return tool.Recipe{}, fmt.Errorf("no program is called %q; there are %s, the folders of e2e/cmd, and %s<provider>", name, strings.Join(names, ", "), providerPrefix)
+	return tool.Recipe{}, fmt.Errorf("unknown program %q: must be one of %s, a directory of e2e/cmd, or %s<provider>", name, strings.Join(names, ", "), providerPrefix)
 }
 
 // clusterAPIPrograms returns recipes of Cluster API's managers, which are always built because they are published only in images. version

@@ -23,7 +23,7 @@ func (b *Builder) toolchain(ctx context.Context) (toolchain, error) {
 	out, err := b.goCommand(ctx, "e2e", "env", "GOVERSION", "GOOS", "GOARCH")
 	words := strings.Fields(out)
 	if err != nil || len(words) != 3 {
-		return toolchain{}, fmt.Errorf("asking for the version of Go: %w\n%s", err, out)
+		return toolchain{}, fmt.Errorf("reading the version of Go: %w\n%s", err, out)
 	}
 	return toolchain{words[0], words[1], words[2]}, nil
 }

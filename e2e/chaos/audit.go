@@ -46,11 +46,11 @@ func judgeHolding(h provider.Holding, m *member, s provider.Snapshot) []provider
 	_, exists := s.Machines[h.Owner]
 	switch {
 	case m == nil:
-		fault("belongs to nobody (owner %q)", h.Owner)
+		fault("has no existing machine as owner (owner %q)", h.Owner)
 	case !exists:
-		fault("was left behind by machine %s, which has gone", h.Owner)
+		fault("was left behind by machine %s, which is deleted", h.Owner)
 	case h.Domain != "" && h.Domain != m.domain:
-		fault("is in failure domain %s, machine %s asked for %s", h.Domain, m.name, m.domain)
+		fault("is in failure domain %s, but machine %s requests %s", h.Domain, m.name, m.domain)
 	}
 	return faults
 }
@@ -62,15 +62,15 @@ func judgeMachine(m *member, held []provider.Holding, s provider.Snapshot) []pro
 		faults = append(faults, provider.Fault{Object: "machine " + m.name, What: fmt.Sprintf(format, args...)})
 	}
 	if len(held) > 1 {
-		fault("is doubled: it has %s", names(held))
+		fault("has more than one: %s", names(held))
 	}
 	is, exists := s.Machines[m.name]
 	runs := slices.ContainsFunc(held, func(h provider.Holding) bool { return h.Running && h.Domain == m.domain })
 	switch {
 	case !exists && !m.deleting:
-		fault("is lost: its object has gone although nobody deleted it")
+		fault("is lost: its object was removed without a delete request")
 	case is.Ready && !m.deleting && !runs:
-		fault("is ready without running in %s: it has %s", m.domain, names(held))
+		fault("is ready but does not run in %s: it has %s", m.domain, names(held))
 	}
 	for _, what := range is.Faults {
 		fault("%s", what)
@@ -97,7 +97,7 @@ func unsettled(members map[string]*member, s provider.Snapshot) []provider.Fault
 		is, exists := s.Machines[name]
 		switch {
 		case m.deleting && exists:
-			faults = append(faults, provider.Fault{Object: "machine " + name, What: "does not go" + provider.Explain(is.Conditions)})
+			faults = append(faults, provider.Fault{Object: "machine " + name, What: "is not deleted" + provider.Explain(is.Conditions)})
 		case !m.deleting && exists && !is.Ready:
 			faults = append(faults, provider.Fault{Object: "machine " + name, What: "does not become ready" + provider.Explain(is.Conditions)})
 		}

@@ -56,7 +56,7 @@ const RebalanceMode = "rebalance"
 // readyLimit bounds the start of a manager on a busy machine.
 const readyLimit = 2 * time.Minute
 
-// Defaults of make storm.
+// Defaults of `make storm`.
 const (
 	DefaultKills    = 200
 	DefaultMachines = 12
@@ -110,7 +110,7 @@ func killInEachMode(ctx context.Context, options Options) error {
 		}
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("%w\nagain with SEED=%d (logs: %s)", errors.Join(failed...), options.Seed, dir)
+		return fmt.Errorf("%w\nrepeat it with SEED=%d (logs: %s)", errors.Join(failed...), options.Seed, dir)
 	}
 	return os.RemoveAll(dir)
 }
@@ -137,7 +137,7 @@ func (o *Options) install(ctx context.Context) (*provider.Installation, string, 
 func folder(of string) (string, error) {
 	dir, err := os.MkdirTemp("", "faultline-"+of+"-")
 	if err != nil {
-		return "", fmt.Errorf("making a folder for the logs: %w", err)
+		return "", fmt.Errorf("creating a directory for the logs: %w", err)
 	}
 	return filepath.EvalSymlinks(dir)
 }
@@ -162,7 +162,7 @@ func (o *Options) check() ([]provider.Mode, error) {
 		o.Machines = DefaultMachines
 	}
 	if o.Kills < 1 || o.Machines < 1 {
-		return nil, fmt.Errorf("the numbers of kills and of machines are to be 1 or more, not %d and %d", o.Kills, o.Machines)
+		return nil, fmt.Errorf("the numbers of kills and of machines must be 1 or more, not %d and %d", o.Kills, o.Machines)
 	}
 	if _, err := managementcluster.Disobey(o.APIServer); err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (o *Options) check() ([]provider.Mode, error) {
 	}
 	i := slices.IndexFunc(modes, func(mode provider.Mode) bool { return mode.Name == o.Mode })
 	if i < 0 {
-		return nil, fmt.Errorf("there is no mode %q for provider %s; there are:\n%s", o.Mode, o.Provider.Describe().Name, describe(modes))
+		return nil, fmt.Errorf("unknown mode %q for provider %s: must be one of:\n%s", o.Mode, o.Provider.Describe().Name, describe(modes))
 	}
 	return modes[i : i+1], nil
 }

@@ -25,7 +25,7 @@ func TestWhatAManagerKeepsOfClustersThatAreGoneIsJudged(t *testing.T) {
 	g.Expect(footprint{}.above(start)).To(Succeed())
 	g.Expect(footprint{goroutines: 541, heap: 24<<20 + 1024, watches: 21, outside: 7}.above(start)).To(MatchError(And(
 		ContainSubstring("41 goroutines are left, more than 40"), ContainSubstring("4097 KiB of heap are left, more than 4096"),
-		ContainSubstring("1 watches of the API server are left"), ContainSubstring("2 watches or sessions outside are left"))))
+		ContainSubstring("1 watches of the API server are left"), ContainSubstring("2 watches or sessions of the infrastructure are left"))))
 }
 
 func TestWhatCannotBeRunIsSaid(t *testing.T) {
@@ -37,9 +37,9 @@ func TestWhatCannotBeRunIsSaid(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"mode":               {Options{Provider: vSphere, Mode: "other"}, `(?s)there is no mode "other" for provider vsphere; there are:.*obedient +vCenter does.*\n  lost-answers `},
-		"another's mode":     {Options{Provider: metal3, Mode: "lost-answers"}, `(?s)there is no mode "lost-answers" for provider metal3.*obedient +hosts do`},
-		"API server":         {Options{Provider: vSphere, APIServer: "lagging,other"}, `how the API server behaves: there is no fault "other"; there are lagging, busy`},
+		"mode":               {Options{Provider: vSphere, Mode: "other"}, `(?s)unknown mode "other" for provider vsphere: must be one of:.*obedient +vCenter obeys.*\n  lost-answers `},
+		"another's mode":     {Options{Provider: metal3, Mode: "lost-answers"}, `(?s)unknown mode "lost-answers" for provider metal3.*obedient +hosts obey`},
+		"API server":         {Options{Provider: vSphere, APIServer: "lagging,other"}, `parsing the faults of the API server: .*"other".*lagging, busy`},
 		"number of kills":    {Options{Provider: vSphere, Kills: -1}, "1 or more, not -1 and 12"},
 		"number of machines": {Options{Provider: vSphere, Machines: -1}, "1 or more, not 200 and -1"},
 	} {
@@ -77,14 +77,14 @@ func TestJudge(t *testing.T) {
 		change func(*member, *provider.Snapshot)
 		want   []string
 	}{
-		"ready and running where it is to be": {change: func(*member, *provider.Snapshot) {}},
+		"ready and running in its failure domain": {change: func(*member, *provider.Snapshot) {}},
 		"not ready, with nothing": {change: func(_ *member, s *provider.Snapshot) {
 			s.Holdings, s.Machines[name] = nil, provider.Seen{}
 		}},
-		"not ready, in a place that does not show yet": {change: func(_ *member, s *provider.Snapshot) {
+		"not ready, failure domain not known yet": {change: func(_ *member, s *provider.Snapshot) {
 			s.Holdings[0].Domain, s.Machines[name] = "", provider.Seen{}
 		}},
-		"gone with all it had": {change: func(m *member, s *provider.Snapshot) {
+		"deleted with its resources": {change: func(m *member, s *provider.Snapshot) {
 			m.deleting, s.Holdings = true, nil
 			delete(s.Machines, name)
 		}},
@@ -96,19 +96,19 @@ func TestJudge(t *testing.T) {
 		}, []string{`machine m-1: is doubled: it has VM x in "a", VM y in "a"`}},
 		"misplaced": {func(_ *member, s *provider.Snapshot) {
 			s.Holdings[0].Domain, s.Machines[name] = "b", provider.Seen{}
-		}, []string{"VM x: is in failure domain b, machine m-1 asked for a"}},
-		"ready with nothing":    {func(_ *member, s *provider.Snapshot) { s.Holdings = nil }, []string{"machine m-1: is ready without running in a: it has nothing"}},
-		"ready without running": {func(_ *member, s *provider.Snapshot) { s.Holdings[0].Running = false }, []string{"machine m-1: is ready without running in a"}},
-		"nobody's": {func(_ *member, s *provider.Snapshot) {
+		}, []string{"VM x: is in failure domain b, but machine m-1 requests a"}},
+		"ready with nothing":    {func(_ *member, s *provider.Snapshot) { s.Holdings = nil }, []string{"machine m-1: is ready but does not run in a: it has nothing"}},
+		"ready without running": {func(_ *member, s *provider.Snapshot) { s.Holdings[0].Running = false }, []string{"machine m-1: is ready but does not run in a"}},
+		"without a machine": {func(_ *member, s *provider.Snapshot) {
 			s.Holdings = append(s.Holdings, provider.Holding{Name: "VM y", Owner: "other"})
-		}, []string{`VM y: belongs to nobody \(owner "other"\)`}},
-		"in disorder": {func(_ *member, s *provider.Snapshot) { s.Holdings[0].Disorder = "is not in order" }, []string{"VM x: is not in order"}},
-		"saying what is not so": {func(_ *member, s *provider.Snapshot) {
+		}, []string{`VM y: has no existing machine as owner \(owner "other"\)`}},
+		"inconsistent": {func(_ *member, s *provider.Snapshot) { s.Holdings[0].Disorder = "is not in order" }, []string{"VM x: is not in order"}},
+		"wrong status": {func(_ *member, s *provider.Snapshot) {
 			s.Machines[name] = provider.Seen{Faults: []string{"has another ID"}}
 		}, []string{"machine m-1: has another ID"}},
 		"with a fault elsewhere": {func(_ *member, s *provider.Snapshot) {
-			s.Faults = []provider.Fault{{Object: "host z", What: "booted for no machine"}}
-		}, []string{"host z: booted for no machine"}},
+			s.Faults = []provider.Fault{{Object: "host z", What: "booted without a machine"}}
+		}, []string{"host z: booted without a machine"}},
 	} {
 		t.Run(scenario, func(t *testing.T) {
 			g := NewWithT(t)
@@ -133,7 +133,7 @@ func TestUnsettled(t *testing.T) {
 	faults := unsettled(members, s)
 	g.Expect(faults).To(HaveLen(2))
 	g.Expect(faults[0].String()).To(MatchRegexp(`(?s)machine coming: does not become ready.*Ready Because: of this`))
-	g.Expect(faults[1].String()).To(Equal("machine going: does not go"))
+	g.Expect(faults[1].String()).To(Equal("machine going: is not deleted"))
 }
 
 // Random decisions must be the same for a seed, so that a fault can be reproduced.

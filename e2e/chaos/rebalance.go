@@ -22,11 +22,11 @@ import (
 func rebalance(ctx context.Context, options Options) error {
 	sited, ok := options.Provider.(provider.InRebalance)
 	if !ok {
-		return fmt.Errorf("provider %s has no failure domains for many clusters at a time: choose PROVIDER=%s",
+		return fmt.Errorf("provider %s does not support failure domains for several clusters at a time: choose PROVIDER=%s",
 			options.Provider.Describe().Name, strings.Join(all.Names[provider.InRebalance](), " or PROVIDER="))
 	}
 	if options.Seeds < 1 || options.AtOnce < 1 {
-		return fmt.Errorf("the numbers of seeds and of those at a time are to be 1 or more, not %d and %d", options.Seeds, options.AtOnce)
+		return fmt.Errorf("the numbers of seeds and of concurrent seeds must be 1 or more, not %d and %d", options.Seeds, options.AtOnce)
 	}
 	dir, err := folder(RebalanceMode)
 	if err != nil {
@@ -95,7 +95,7 @@ func (o *Options) record(r *results, is outcome, dir string) {
 	for _, fault := range faults {
 		o.printf("seed %d: %s", is.seed, fault)
 	}
-	r.failed = append(r.failed, fmt.Errorf("seed %d: %s\nagain with SEEDS=1 SEED=%d", is.seed, strings.Join(faults, "\n"), is.seed))
+	r.failed = append(r.failed, fmt.Errorf("seed %d: %s\nrepeat it with SEEDS=1 SEED=%d", is.seed, strings.Join(faults, "\n"), is.seed))
 	var text strings.Builder
 	for _, m := range is.history {
 		fmt.Fprintln(&text, m)
@@ -143,5 +143,5 @@ func (c *counts) add(other counts) {
 }
 
 func (c counts) String() string {
-	return fmt.Sprintf("%d moves, %d taken back, %d rollouts", c.moves, c.aborted, c.rollouts)
+	return fmt.Sprintf("%d moves, %d aborted, %d rollouts", c.moves, c.aborted, c.rollouts)
 }

@@ -126,7 +126,7 @@ func (p *controlPlane) live(ctx context.Context) error {
 	if err := p.create(ctx); err != nil {
 		return err
 	}
-	if err := p.await(ctx, mostLimit, "coming up", func(m moment) bool {
+	if err := p.await(ctx, mostLimit, "waiting until all machines are up", func(m moment) bool {
 		return m.replicas > 0 && m.whole() && len(m.members) == m.replicas && m.states != nil
 	}); err != nil {
 		return err
@@ -142,12 +142,12 @@ func (p *controlPlane) live(ctx context.Context) error {
 	if err := p.calm(ctx); err != nil {
 		return fmt.Errorf("ending the faults: %w", err)
 	}
-	if err := p.tend(ctx, "the failure domains being what they are meant to be", p.over); err != nil {
+	if err := p.tend(ctx, "waiting for the intended failure domains", p.over); err != nil {
 		return err
 	}
 	p.recorder.done(ctx, "the faults are over", func(s *state) { s.moment.calm = true })
 	// A control plane that does not settle is reported by the judge.
-	err := p.tend(ctx, "coming to rest", rests)
+	err := p.tend(ctx, "waiting until nothing changes", rests)
 	if ctx.Err() != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (p *controlPlane) await(ctx context.Context, limit time.Duration, what stri
 		case holds(last):
 			return "", nil
 		case !last.at.IsZero() && time.Since(last.at) > restLimit:
-			return "", &provider.Violation{Rule: fmt.Sprintf("%s: nothing happens any more: %s", what, last)}
+			return "", &provider.Violation{Rule: fmt.Sprintf("%s: nothing changes any more: %s", what, last)}
 		}
 		return last.String(), nil
 	})
@@ -219,7 +219,7 @@ func (p *controlPlane) create(ctx context.Context) error {
 		return err
 	}
 	if err := p.environment.sites.AddCluster(ctx, p.environment.management, p.infra, p.domainNames(), p.room); err != nil {
-		return fmt.Errorf("laying out failure domains: %w", err)
+		return fmt.Errorf("creating failure domains: %w", err)
 	}
 	p.recorder = &recorder{client: p.client, kinds: p.environment.kinds(), look: p.members, heed: func(before, now moment) { p.heed(ctx, before, now) }}
 	if err := p.recorder.record(ctx, p.name()); err != nil {

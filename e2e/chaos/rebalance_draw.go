@@ -18,27 +18,27 @@ import (
 type act string
 
 const (
-	cordon   act = "cordon"   // cordons a failure domain
-	evict    act = "evict"    // evicts a failure domain
-	activate act = "activate" // sets a failure domain to Active
-	lose     act = "lose"     // takes power from a failure domain and everything in it
-	restore  act = "restore"  // returns power to the lost failure domain
-	remove   act = "delete"   // deletes a Machine, as a user does
-	stop     act = "stop"     // stops a Node and its etcd member
-	start    act = "start"    // starts the stopped Node
-	fail     act = "fail"     // remediates a Machine with remediate-machine, as a user does for its health check
-	claim    act = "claim"    // sets delete-machine on a Machine, as a user or an autoscaler does
-	release  act = "release"  // removes delete-machine again
-	scale    act = "scale"    // scales from three to five, or back
-	rollOut  act = "roll out" // replaces all machines with rollout.after
-	renew    act = "renew"    // replaces the infrastructure template with one of another name
-	pause    act = "pause"    // pauses the control plane
-	resume   act = "resume"   // resumes the control plane
-	upgrade  act = "upgrade"  // upgrades Kubernetes, once
-	hold     act = "hold"     // holds the deletion of a Machine with a hook, so that a rollout stops there
-	letGo    act = "let go"   // removes the hook
-	strip    act = "strip"    // lets a mutating policy remove Faultline's annotations
-	keep     act = "keep"     // removes that policy
+	cordon   act = "cordon"      // cordons a failure domain
+	evict    act = "evict"       // evicts a failure domain
+	activate act = "activate"    // sets a failure domain to Active
+	lose     act = "lose"        // takes power from a failure domain and everything in it
+	restore  act = "restore"     // returns power to the lost failure domain
+	remove   act = "delete"      // deletes a Machine, as a user does
+	stop     act = "stop"        // stops a Node and its etcd member
+	start    act = "start"       // starts the stopped Node
+	fail     act = "fail"        // remediates a Machine with remediate-machine, as a user does for its health check
+	claim    act = "claim"       // sets delete-machine on a Machine, as a user or an autoscaler does
+	release  act = "release"     // removes delete-machine again
+	scale    act = "scale"       // scales from three to five, or back
+	rollOut  act = "roll out"    // replaces all machines with rollout.after
+	renew    act = "renew"       // replaces the infrastructure template with one of another name
+	pause    act = "pause"       // pauses the control plane
+	resume   act = "resume"      // resumes the control plane
+	upgrade  act = "upgrade"     // upgrades Kubernetes, once
+	hold     act = "hold"        // holds the deletion of a Machine with a hook, so that a rollout stops there
+	letGo    act = "remove hook" // removes the hook
+	strip    act = "strip"       // lets a mutating policy remove Faultline's annotations
+	keep     act = "keep"        // removes that policy
 )
 
 // weights returns how often each possible act is drawn, relative to the others.
@@ -56,11 +56,11 @@ const (
 	never     phase = ""
 	recorded  phase = "a move is recorded"
 	marked    phase = "a Machine is marked"
-	outdated  phase = "a Machine looks outdated"
-	replaced  phase = "there is a replacement"
-	leaving   phase = "the moved Machine goes"
-	takenBack phase = "a move is taken back"
-	surging   phase = "there is a Machine too many"
+	outdated  phase = "a Machine is outdated"
+	replaced  phase = "a replacement exists"
+	leaving   phase = "the moved Machine is deleted"
+	takenBack phase = "a move is aborted"
+	surging   phase = "a surplus Machine exists"
 )
 
 func phases() []phase { return []phase{recorded, marked, outdated, replaced, leaving, takenBack} }

@@ -79,10 +79,10 @@ func (p *controlPlane) widen(ctx context.Context) error {
 	}
 	for _, domain := range p.domainNames() {
 		if err := uncounted.AddRoom(ctx, domain, roomy); err != nil {
-			return fmt.Errorf("adding room to %s: %w", domain, err)
+			return fmt.Errorf("adding capacity to %s: %w", domain, err)
 		}
 	}
-	p.recorder.done(ctx, "add room", func(s *state) { s.moment.room = 0 })
+	p.recorder.done(ctx, "add capacity", func(s *state) { s.moment.room = 0 })
 	return nil
 }
 

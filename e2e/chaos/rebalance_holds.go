@@ -45,7 +45,7 @@ func (p *controlPlane) letGo(ctx context.Context) error {
 	}
 	name := p.held
 	p.held = ""
-	p.recorder.done(ctx, "let go "+name, nil)
+	p.recorder.done(ctx, "remove hook of "+name, nil)
 	return ignoreLost(p.patchMachine(ctx, name, annotated(holdAnnotation, nil)))
 }
 

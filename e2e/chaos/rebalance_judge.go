@@ -76,7 +76,7 @@ func oneMove(m moment) []string {
 	var faults []string
 	for _, is := range m.machines {
 		if is.touched() && (m.move == nil || m.move.UID != is.uid) {
-			faults = append(faults, fmt.Sprintf("Machine %s is marked without being the one that is recorded as moving", is.name))
+			faults = append(faults, fmt.Sprintf("Machine %s is marked but is not recorded as moving", is.name))
 		}
 	}
 	return faults
@@ -88,7 +88,7 @@ func (h history) noSecondVictim(i int) []string {
 	if before == nil || now == nil || before.UID == now.UID {
 		return nil
 	}
-	return []string{fmt.Sprintf("a move of Machine %s follows that of %s, which has not ended", now.Machine, before.Machine)}
+	return []string{fmt.Sprintf("a move of Machine %s begins before that of %s has ended", now.Machine, before.Machine)}
 }
 
 // begins reports whether a move begins at a moment.
@@ -100,7 +100,7 @@ func (h history) begunWell(i int) []string {
 		return nil
 	}
 	if h.throughout(i, func(m moment) bool { return m.paused || !m.whole() }) {
-		return []string{fmt.Sprintf("a move of Machine %s begins while the control plane is paused, or lacks machines", h[i].move.Machine)}
+		return []string{fmt.Sprintf("a move of Machine %s begins while the control plane is paused or lacks machines", h[i].move.Machine)}
 	}
 	return nil
 }
@@ -118,14 +118,14 @@ func (h history) rolledOutWell(i int) []string {
 	}
 	var faults []string
 	if h.throughout(i, func(m moment) bool { return m.paused || !m.whole() }) {
-		faults = append(faults, "a rollout begins while the control plane is paused, or lacks machines")
+		faults = append(faults, "a rollout begins while the control plane is paused or lacks machines")
 	}
 	for j := i - 1; j > 0; j-- {
 		if !maps.Equal(h[j].states, h[i].states) {
 			break
 		}
 		if h.rollsOut(j) {
-			faults = append(faults, "a second rollout begins although the failure domains are as they were at the first one")
+			faults = append(faults, "a second rollout begins although the failure domains have not changed since the first one")
 			break
 		}
 	}
@@ -142,10 +142,10 @@ func (h history) quorumKept(i int) []string {
 			continue
 		}
 		if h.throughout(i, func(m moment) bool { return m.staying(is.uid) < m.replicas }) {
-			faults = append(faults, fmt.Sprintf("Machine %s is deleted for a move before its replacement is there", is.name))
+			faults = append(faults, fmt.Sprintf("Machine %s is deleted for a move before its replacement exists", is.name))
 		}
 		if h.throughout(i, func(m moment) bool { return !m.quorate(is.name) }) {
-			faults = append(faults, fmt.Sprintf("Machine %s is deleted for a move although etcd has no quorum without it", is.name))
+			faults = append(faults, fmt.Sprintf("Machine %s is deleted for a move although etcd would lose its quorum", is.name))
 		}
 	}
 	return faults
@@ -157,7 +157,7 @@ func (h history) othersRespected(i int) []string {
 	for _, is := range h[i].machines {
 		before, there := h[i-1].named(is.uid)
 		if there && before.claimed && !is.claimed && !is.releasedByPerson {
-			faults = append(faults, fmt.Sprintf("Machine %s has lost the mark that somebody else has set", is.name))
+			faults = append(faults, fmt.Sprintf("Machine %s has lost the mark that another controller set", is.name))
 		}
 	}
 	return faults
@@ -182,10 +182,10 @@ func (h history) movesEnd() []string {
 	}
 	var faults []string
 	if aborted > mostAborted {
-		faults = append(faults, fmt.Sprintf("%d moves are taken back although nothing happens any more", aborted))
+		faults = append(faults, fmt.Sprintf("%d moves are aborted although nothing changes any more", aborted))
 	}
 	if begun-aborted > needed {
-		faults = append(faults, fmt.Sprintf("%d moves are begun, of which %d are taken back, where %d suffice", begun, aborted, needed))
+		faults = append(faults, fmt.Sprintf("%d moves begin and %d of them are aborted, but %d suffice", begun, aborted, needed))
 	}
 	return faults
 }
@@ -211,21 +211,21 @@ func needs(m moment) int {
 func unsettledControlPlane(m moment) []string {
 	var faults []string
 	if !m.whole() && !m.crowded() || m.paused {
-		faults = append(faults, fmt.Sprintf("the control plane does not come to rest: %d machines of %d", len(m.machines), m.replicas))
+		faults = append(faults, fmt.Sprintf("the control plane does not settle: %d of %d machines", len(m.machines), m.replicas))
 	}
 	if m.remediated {
-		faults = append(faults, "the control plane replaces no unhealthy machine any more"+when(!m.leftOver(), ", without a word"))
+		faults = append(faults, "the control plane no longer replaces unhealthy machines"+when(!m.leftOver(), ", and no condition reports it"))
 	}
 	for _, is := range m.machines {
 		if is.failing {
 			faults = append(faults, fmt.Sprintf("Machine %s fails and is not replaced", is.name))
 		}
 		if is.touched() {
-			faults = append(faults, fmt.Sprintf("a mark is left on Machine %s", is.name))
+			faults = append(faults, fmt.Sprintf("Machine %s is still marked", is.name))
 		}
 	}
 	if m.move != nil || m.shown {
-		faults = append(faults, "a move is left under way")
+		faults = append(faults, "a move is still in progress")
 	}
 	return append(faults, misspread(m)...)
 }
@@ -265,7 +265,7 @@ func uneven(m moment) string {
 	for _, is := range m.machines {
 		switch state, known := m.states[is.domain]; {
 		case !known || state == faultlinev1.DomainEvicting:
-			return fmt.Sprintf("Machine %s is in %q, which is to be empty", is.name, is.domain)
+			return fmt.Sprintf("Machine %s is in %q, which must be empty", is.name, is.domain)
 		case state == faultlinev1.DomainActive:
 			count[is.domain]++
 		}
@@ -275,7 +275,7 @@ func uneven(m moment) string {
 	}
 	numbers := slices.Sorted(maps.Values(count))
 	if fewest, most := numbers[0], numbers[len(numbers)-1]; most-fewest > 1 {
-		return fmt.Sprintf("one failure domain has %d machines and another one %d", most, fewest)
+		return fmt.Sprintf("one failure domain has %d machines and another %d", most, fewest)
 	}
 	return ""
 }

@@ -111,7 +111,7 @@ func (r *recorder) follow(ctx context.Context, w watch.Interface, list client.Ob
 		for event := range w.ResultChan() {
 			object, ok := event.Object.(client.Object)
 			if !ok || event.Type == watch.Error {
-				last = "" // The revision is no longer valid: start from the current state.
+				last = "" // The revision has expired: start from the current state.
 				continue
 			}
 			last = object.GetResourceVersion()

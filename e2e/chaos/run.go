@@ -67,7 +67,7 @@ func (r *run) all(ctx context.Context) error {
 	if ended := r.management.Err(); ended != nil {
 		err = errors.Join(err, ended)
 	}
-	r.options.printf("%s: %d kills, %d while machines were on their way, %d machines made, %d deleted, %d faults, %.0f s (%s)",
+	r.options.printf("%s: %d kills, %d while machines were being created or deleted, %d machines created, %d deleted, %d faults, %.0f s (%s)",
 		r.mode.Name, r.kills, r.amid, r.made, r.deleted, len(r.faults), time.Since(began).Seconds(), r.mode.Is)
 	if r.apiServer != nil {
 		r.options.printf("%s: %s", r.mode.Name, r.apiServer.Highest())
@@ -193,7 +193,7 @@ func (r *run) kill(ctx context.Context) error {
 		return err
 	}
 	if r.kills%reportEvery == 0 {
-		r.options.printf("%s: %d kills, %d machines made, %d deleted, %d faults", r.mode.Name, r.kills, r.made, r.deleted, len(r.faults))
+		r.options.printf("%s: %d kills, %d machines created, %d deleted, %d faults", r.mode.Name, r.kills, r.made, r.deleted, len(r.faults))
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func (r *run) manager() string { return binaries.Provider(r.options.Provider.Des
 func (r *run) look(ctx context.Context) error {
 	s, err := r.infrastructure.Look(ctx)
 	if err != nil {
-		return fmt.Errorf("looking at the machines: %w", err)
+		return fmt.Errorf("listing the machines: %w", err)
 	}
 	if len(unsettled(r.members, s)) > 0 {
 		r.amid++
@@ -238,7 +238,7 @@ func (r *run) note(faults []provider.Fault) {
 // settle waits until every machine has reached its final state, and checks it.
 func (r *run) settle(ctx context.Context, when string) error {
 	if err := errors.Join(r.infrastructure.Calm(ctx), r.apiServer.Set(ctx, false)); err != nil {
-		return fmt.Errorf("calming the infrastructure and the API server: %w", err)
+		return fmt.Errorf("ending the faults of the infrastructure and the API server: %w", err)
 	}
 	faults, err := r.await(ctx, settleLimit, func(s provider.Snapshot) []provider.Fault {
 		return append(unsettled(r.members, s), judge(r.members, s)...)

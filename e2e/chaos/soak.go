@@ -57,7 +57,7 @@ type footprint struct {
 }
 
 func (f footprint) String() string {
-	return fmt.Sprintf("%d goroutines, %.1f MiB of heap, %d watches of the API server, %d watches or sessions outside",
+	return fmt.Sprintf("%d goroutines, %.1f MiB of heap, %d watches of the API server, %d watches or sessions of the infrastructure",
 		f.goroutines, float64(f.heap)/(1<<20), f.watches, f.outside)
 }
 
@@ -74,7 +74,7 @@ func (f footprint) above(start footprint) error {
 		more = append(more, fmt.Errorf("%d watches of the API server are left", f.watches-start.watches))
 	}
 	if f.outside > start.outside {
-		more = append(more, fmt.Errorf("%d watches or sessions outside are left", f.outside-start.outside))
+		more = append(more, fmt.Errorf("%d watches or sessions of the infrastructure are left", f.outside-start.outside))
 	}
 	return errors.Join(more...)
 }
@@ -117,7 +117,7 @@ func (s *soak) all(ctx context.Context) error {
 	}
 	var ok bool
 	if s.target, ok = s.infrastructure.(provider.Soaked); !ok {
-		return fmt.Errorf("clusters of provider %s cannot come and go yet", s.options.Provider.Describe().Name)
+		return fmt.Errorf("provider %s cannot create and delete clusters during a run yet", s.options.Provider.Describe().Name)
 	}
 	return errors.Join(s.compare(ctx), s.management.Err())
 }
@@ -168,7 +168,7 @@ func (s *soak) guests(ctx context.Context, prefix string, count int) error {
 				return err
 			}
 			if n := gone.Add(1); n%100 == 0 {
-				s.options.printf("%s: %d clusters have come and gone", SoakMode, n)
+				s.options.printf("%s: %d clusters were created and deleted", SoakMode, n)
 			}
 			return nil
 		})
@@ -203,7 +203,7 @@ func (s *soak) comeAndGo(ctx context.Context, name string) error {
 		}
 	}
 	if err := s.target.Remove(ctx, name); err != nil {
-		return fmt.Errorf("removing what cluster %s has had: %w", name, err)
+		return fmt.Errorf("removing the resources of cluster %s: %w", name, err)
 	}
 	for _, object := range []client.Object{&clusterv1.Cluster{ObjectMeta: guest.Meta(name)}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}} {
 		if err := provider.Delete(ctx, s.client, object); err != nil {
@@ -238,7 +238,7 @@ func (s *soak) measure(ctx context.Context) (f footprint, err error) {
 			return err
 		})
 		if err != nil {
-			return f, fmt.Errorf("having the manager collect its garbage: %w", err)
+			return f, fmt.Errorf("triggering garbage collection in the manager: %w", err)
 		}
 	}
 	for _, process := range s.management.Processes() {
@@ -253,5 +253,5 @@ func (s *soak) measure(ctx context.Context) (f footprint, err error) {
 		f = footprint{goroutines: int(goroutines), heap: int64(heap), watches: s.apiServer.Watches(), outside: s.target.Open()}
 		return f, err
 	}
-	return f, fmt.Errorf("there is no process %s", s.manager())
+	return f, fmt.Errorf("process %s not found", s.manager())
 }

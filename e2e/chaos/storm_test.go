@@ -22,7 +22,7 @@ import (
 func TestManagerKilledAtRandomLosesNothing(t *testing.T) {
 	t.Parallel()
 	shortStorm(t, Options{Kills: 8, Machines: 6}, And(ContainSubstring("seed 1: 8 kills"),
-		MatchRegexp("obedient: 8 kills, [0-9]+ while machines were on their way, [1-9][0-9]* machines made, .* 0 faults")))
+		MatchRegexp("obedient: 8 kills, [0-9]+ while machines were being created or deleted, [1-9][0-9]* machines created, .* 0 faults")))
 }
 
 func TestManagerOfADisobedientAPIServerLosesNothingAndAsksNotTooOften(t *testing.T) {

@@ -81,7 +81,7 @@ func TestValuesOfHarvestersCloudProviderChartMeanTheSame(t *testing.T) {
 			g.Expect(env(container(vip.Spec.Template.Spec))).To(And(HaveKeyWithValue("svc_election", "true"),
 				HaveKeyWithValue("vip_interface", "eth1"), HaveKeyWithValue("svc_enable", "true"), HaveKeyWithValue("cp_enable", "false")))
 		}},
-		"a setting that is no string": {`kube-vip: {env: {svc_election: true, vip_subnet: 24, vip_leaseduration: 15}}`, func(g Gomega, _ *appsv1.Deployment, vip *appsv1.DaemonSet) {
+		"a setting that is not a string": {`kube-vip: {env: {svc_election: true, vip_subnet: 24, vip_leaseduration: 15}}`, func(g Gomega, _ *appsv1.Deployment, vip *appsv1.DaemonSet) {
 			g.Expect(env(container(vip.Spec.Template.Spec))).To(And(HaveKeyWithValue("svc_election", "true"),
 				HaveKeyWithValue("vip_subnet", "24"), HaveKeyWithValue("vip_leaseduration", "15")))
 		}},

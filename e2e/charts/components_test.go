@@ -187,7 +187,7 @@ func TestARestrictedNamespaceTakesTheManagers(t *testing.T) {
 	strict := client.WithFieldValidation(client.NewDryRunClient(api.Client), metav1.FieldValidationStrict)
 	for what, rendered := range installed(t) {
 		if what == "the cloud provider's chart" {
-			continue // It uses the host network, because there is no other before it has initialized the node.
+			continue // It uses the host network, because the pod network needs an initialized node.
 		}
 		deployment := the[appsv1.Deployment](g, what, rendered, "Deployment")
 		own := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: deployment.Namespace, Labels: map[string]string{restricted: "restricted"}}}

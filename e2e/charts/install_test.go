@@ -213,7 +213,7 @@ func TestPoolsOutliveAnUpgradeFromHarvestersChartAndTheEndOfTheRelease(t *testin
 	g.Expect(api.uninstall(t, namespace, loadBalancer)).To(Succeed())
 	g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 	err = api.Get(t.Context(), client.ObjectKey{Name: loadBalancer}, &admissionv1.ValidatingWebhookConfiguration{})
-	g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "nobody is asked any more")
+	g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the webhook is not called any more")
 	_, err = api.install(t, namespace, loadBalancer, load(t, loadBalancer), nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(api.Get(t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())

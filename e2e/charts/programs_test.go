@@ -141,7 +141,7 @@ func (c *cluster) machine(t *testing.T, name, host, address string) {
 	}
 }
 
-// runManager runs the load balancer manager. It is not reachable at the address of its Service, because there is no network to it.
+// runManager runs the load balancer manager. It is not reachable at the address of its Service, because the test has no pod network.
 func (c *cluster) runManager(t *testing.T, program string) {
 	t.Helper()
 	g := NewWithT(t)

@@ -91,7 +91,7 @@ func get[T any](t *testing.T, all rendered, kind, name string) *T {
 	t.Helper()
 	object := all.find(kind, name)
 	if object == nil {
-		t.Fatalf("there is no %s %s", kind, name)
+		t.Fatalf("%s %s not found", kind, name)
 	}
 	typed := new(T)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, typed, true); err != nil {

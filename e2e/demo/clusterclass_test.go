@@ -21,7 +21,7 @@ func ofKind(t *testing.T, objects []*unstructured.Unstructured, kind string) map
 			return object.Object["spec"].(map[string]any)
 		}
 	}
-	t.Fatalf("there is no %s", kind)
+	t.Fatalf("%s not found", kind)
 	return nil
 }
 
@@ -71,7 +71,7 @@ func patched(t *testing.T, class map[string]any, patch string, variables map[str
 		g.Expect(yaml.UnmarshalStrict([]byte(out.String()), &value)).To(Succeed(), out.String())
 		return value
 	}
-	t.Fatalf("there is no patch %s", patch)
+	t.Fatalf("patch %s not found", patch)
 	return nil
 }
 

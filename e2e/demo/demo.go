@@ -41,7 +41,7 @@ type Options struct {
 func Run(ctx context.Context, options Options) error {
 	dir, err := os.MkdirTemp("", "faultline-")
 	if err != nil {
-		return fmt.Errorf("making a folder for the demo: %w", err)
+		return fmt.Errorf("creating a directory for the demo: %w", err)
 	}
 	log, err := openLog(filepath.Join(dir, "logs"))
 	if err != nil {
@@ -78,7 +78,7 @@ func runIn(ctx context.Context, options Options, dir string, log logr.Logger) er
 func (o Options) check(root string) error {
 	about := o.Provider.Describe()
 	if flavors, err := flavorsOf(root, about); err != nil || !slices.Contains(flavors, o.Flavor) {
-		return errors.Join(err, fmt.Errorf("the templates of %s have no flavor %q: it is one of %s", about.Name, o.Flavor,
+		return errors.Join(err, fmt.Errorf("the templates of %s have no flavor %q: must be one of %s", about.Name, o.Flavor,
 			strings.Join(flavors[min(1, len(flavors)):], ", ")))
 	}
 	return nil
@@ -160,7 +160,7 @@ func (d *demo) keep(failed error) {
 	if d.management == nil || d.life.Err() != nil {
 		return
 	}
-	d.reporter.Begin("Left running; Ctrl-C stops it and removes everything")
+	d.reporter.Begin("Everything keeps running; Ctrl-C stops and removes it")
 	if failed != nil {
 		for line := range strings.Lines(Explain(failed)) {
 			d.reporter.Note(strings.TrimRight(line, "\n"))
@@ -188,4 +188,4 @@ func (d *demo) close() {
 }
 
 // errEnded is the cause of ending the background work after success.
-var errEnded = errors.New("the demo is over")
+var errEnded = errors.New("the demo has ended")

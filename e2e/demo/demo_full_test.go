@@ -28,7 +28,7 @@ func TestDemoOnBareMetal(t *testing.T) {
 		t.Fatal(Explain(err))
 	}
 	for _, part := range []string{
-		"rack-b has no power", "no control plane (FailureDomainHostsUnhealthy)", "delete the BareMetalHost to complete the deletion of the Machine",
+		"rack-b lost power", "no control plane (FailureDomainHostsUnhealthy)", "delete the BareMetalHost to complete the deletion of the Machine",
 		"cannot control the power of the machine", "by force, and deleted it",
 	} {
 		g.Expect(told.String()).To(ContainSubstring(part))
@@ -49,12 +49,12 @@ func TestDemoOnVSphere(t *testing.T) {
 		}
 	}
 	run(steps[:len(steps)-1])
-	t.Run("workers of which several go at once stay spread", func(t *testing.T) { testScaleDown(t, s) })
+	t.Run("workers stay spread when several are deleted at once", func(t *testing.T) { testScaleDown(t, s) })
 	run(steps[len(steps)-1:])
 	t.Log(told)
 	all := told.String() + s.summary()
 	for _, part := range []string{
-		"Ready=False", "no control plane (DatastoreNotFound)", "Ready=True", "from nothing to ready", "leaves nothing",
+		"Ready=False", "no control plane (DatastoreNotFound)", "Ready=True", "from nothing to ready", "nothing is left",
 	} {
 		g.Expect(all).To(ContainSubstring(part))
 	}

@@ -67,7 +67,7 @@ func testFailure(t *testing.T, s *demo, told *transcript) {
 	var failed *StepError
 	g.Expect(errors.As(err, &failed)).To(BeTrue(), "%v", err)
 	g.Expect(failed.Step).To(Equal("Wait"))
-	g.Expect(failed).To(MatchError(And(ContainSubstring("gave up after 15s"), ContainSubstring("zone-a"))))
+	g.Expect(failed).To(MatchError(And(ContainSubstring("timed out after 15s"), ContainSubstring("zone-a"))))
 	g.Expect(failed.Diagnosis).To(And(
 		ContainSubstring("VSphereDeploymentZone zone-a"), ContainSubstring("DatastoreNotFound"), Not(ContainSubstring("VSphereDeploymentZone zone-b")),
 	))
@@ -96,7 +96,7 @@ func TestAFlavorThatDoesNotExistIsRefusedBeforeAnythingIsBuilt(t *testing.T) {
 		options Options
 		says    string
 	}{
-		{Options{Provider: vsphere.Provider{}, Flavor: "vanilla"}, `no flavor "vanilla": it is one of external-loadbalancer, topology`},
+		{Options{Provider: vsphere.Provider{}, Flavor: "vanilla"}, `no flavor "vanilla": must be one of external-loadbalancer, topology`},
 		{Options{Provider: metal3.Provider{}, Flavor: "vanilla"}, "topology"},
 	} {
 		_, err := newDemo(t.Context(), tc.options, t.TempDir(), logr.Discard())

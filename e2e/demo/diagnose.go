@@ -29,7 +29,7 @@ func Explain(err error) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "Failed at: %s\n  %v\n", failed.Step, failed.Err)
 	if failed.Diagnosis != "" {
-		fmt.Fprintf(&text, "Not as it should be:\n%s", failed.Diagnosis)
+		fmt.Fprintf(&text, "Unexpected state:\n%s", failed.Diagnosis)
 	}
 	fmt.Fprintf(&text, "Logs: %s", failed.Logs)
 	return text.String()

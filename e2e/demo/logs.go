@@ -19,7 +19,7 @@ import (
 // openLog creates the log file of a demo, which keeps log lines out of its output.
 func openLog(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("making the folder for logs: %w", err)
+		return nil, fmt.Errorf("creating the directory for logs: %w", err)
 	}
 	file, err := os.Create(filepath.Join(dir, "demo.log"))
 	if err != nil {

@@ -33,7 +33,7 @@ func (d *demo) infrastructureCluster(ctx context.Context) (*unstructured.Unstruc
 	known := faultlinev1.DistributionStatus{}
 	object := d.infrastructureObject()
 	if err := d.management.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-		return nil, known, fmt.Errorf("reading the infrastructure of the cluster: %w", err)
+		return nil, known, fmt.Errorf("reading the infrastructure cluster: %w", err)
 	}
 	fields, _, err := unstructured.NestedMap(object.Object, "status", "distribution")
 	if err == nil {
@@ -61,7 +61,7 @@ func (d *demo) want(ctx context.Context, spec map[string]any) error {
 		return err
 	}
 	if err := d.management.Client.Patch(ctx, d.infrastructureObject(), client.RawPatch(types.MergePatchType, body)); err != nil {
-		return fmt.Errorf("changing the infrastructure of the cluster: %w", err)
+		return fmt.Errorf("updating the infrastructure cluster: %w", err)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (d *demo) addDomain(ctx context.Context) error {
 			return err
 		}
 	}
-	d.reporter.Note("failure domain " + d.withheld + " is there")
+	d.reporter.Note("created failure domain " + d.withheld)
 	d.withheld = ""
 	return d.domainsReady(ctx)
 }
@@ -107,7 +107,7 @@ func (d *demo) intend(ctx context.Context, domain string, state faultlinev1.Doma
 		now, err := d.observe(ctx)
 		for _, known := range now.Domains {
 			if known.Name == domain && known.State != string(state) {
-				return fmt.Sprintf("failure domain %s is %s, not %s", domain, known.State, state), err
+				return fmt.Sprintf("failure domain %s is %s, want %s", domain, known.State, state), err
 			}
 		}
 		return "", err
@@ -129,7 +129,7 @@ func (d *demo) rebalanced(ctx context.Context) error {
 			return "", err
 		}
 		if known.ControlPlane.CurrentMove != nil {
-			return "the move of " + known.ControlPlane.CurrentMove.Machine + " is still under way", nil
+			return "the move of " + known.ControlPlane.CurrentMove.Machine + " is still in progress", nil
 		}
 		return d.whole(ctx, "", clusterv1.ClusterAvailableCondition)
 	})

@@ -142,13 +142,13 @@ func (d *demo) steps() []step {
 		{"Apply the templates", time.Minute, d.apply},
 		{"Failure domains are ready", 2 * time.Minute, d.domainsReady},
 		{"The cluster comes up", 6 * time.Minute, d.clusterUp},
-		{"Machines are where they belong", time.Minute, d.checkSpread},
+		{"Machines are in their failure domains", time.Minute, d.checkSpread},
 	}
 	steps = append(steps, d.story.steps(d)...)
 	if d.options.Keep {
 		return steps
 	}
-	return append(steps, step{"The cluster is deleted and leaves nothing", 4 * time.Minute, d.remove})
+	return append(steps, step{"The cluster is deleted and nothing is left", 4 * time.Minute, d.remove})
 }
 
 // begin starts everything that the cluster needs.

@@ -46,9 +46,9 @@ func testScaleDown(t *testing.T, d *demo) {
 		stay := len(before.places) - by
 		w.scale(t.Context(), stay)
 		after := w.settled(t.Context(), stay)
-		t.Logf("%d of %d machines were removed, of which %d were marked: %v are left", by, len(before.places), marked, after.sizes())
+		t.Logf("%d of %d machines were removed, %d of them were marked: %v are left", by, len(before.places), marked, after.sizes())
 		for machine, place := range after.places {
-			w.Expect(before.places).To(HaveKeyWithValue(machine, place), "none was made anew")
+			w.Expect(before.places).To(HaveKeyWithValue(machine, place), "no machine was replaced")
 		}
 		before = after
 	}

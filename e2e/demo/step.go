@@ -35,7 +35,7 @@ func (e *StepError) Unwrap() error { return e.Err }
 
 // within runs the step within its time limit.
 func (s step) within(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("gave up after %s", s.limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("timed out after %s", s.limit))
 	defer cancel()
 	return s.run(ctx)
 }

@@ -17,5 +17,5 @@ func TestStepsAreBounded(t *testing.T) {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}}
-	g.Expect(s.within(t.Context())).To(MatchError("gave up after 1ms"))
+	g.Expect(s.within(t.Context())).To(MatchError("timed out after 1ms"))
 }

@@ -37,7 +37,7 @@ func (d *demo) domainsReady(ctx context.Context) error {
 // domainIs returns what is missing until both the Cluster and the domain's own object report a domain as healthy or as broken.
 func (d *demo) domainIs(ctx context.Context, domain snapshot.Domain, good bool) (missing string, err error) {
 	if domain.State == "" {
-		return fmt.Sprintf("the Cluster publishes no failure domain %s", domain.Name), nil
+		return fmt.Sprintf("the Cluster does not list failure domain %s", domain.Name), nil
 	}
 	if domain.ControlPlane != good {
 		return fmt.Sprintf("failure domain %s is published as %s %s with controlPlane: %v", domain.Name, domain.State, domain.Reason, domain.ControlPlane), nil
@@ -229,7 +229,7 @@ func (d *demo) noteReplacement(now snapshot.Snapshot, known map[string]bool) {
 	for _, m := range now.Machines {
 		if !known[m.Name] {
 			d.replacement = m
-			d.reporter.Note(fmt.Sprintf("its replacement %s is in %s, as %s says", m.Name, m.Domain, d.about.System))
+			d.reporter.Note(fmt.Sprintf("%s shows its replacement %s in %s", d.about.System, m.Name, m.Domain))
 		}
 	}
 }
@@ -246,14 +246,14 @@ func (d *demo) remove(ctx context.Context) error {
 		}
 		err := d.management.Client.Get(ctx, d.cluster, cluster)
 		if !apierrors.IsNotFound(err) {
-			return "Cluster " + d.cluster.Name + " is still there", err
+			return "Cluster " + d.cluster.Name + " still exists", err
 		}
 		return "", nil
 	})
 	if err != nil {
 		return err
 	}
-	d.reporter.Note("the Cluster is gone, and " + d.about.System + " has no machine of it")
+	d.reporter.Note("the Cluster is deleted, and " + d.about.System + " has none of its machines")
 	return provider.Until(ctx, func(ctx context.Context) (string, error) {
 		if err := d.removeApplied(ctx); err != nil {
 			return "", err
@@ -280,5 +280,5 @@ func (d *demo) nothingLeft(ctx context.Context) (left string, err error) {
 	if err != nil || len(objects) == 0 {
 		return "", err
 	}
-	return fmt.Sprintf("%s %s is still there", objects[0].GetKind(), objects[0].GetName()), nil
+	return fmt.Sprintf("%s %s still exists", objects[0].GetKind(), objects[0].GetName()), nil
 }

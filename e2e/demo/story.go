@@ -78,13 +78,13 @@ func storyOf(name string) (story, error) {
 	if s, ok := all[cmp.Or(name, StoryOutage)]; ok {
 		return s, nil
 	}
-	return story{}, fmt.Errorf("there is no story %q: it is one of %s", name, strings.Join(Stories(), ", "))
+	return story{}, fmt.Errorf("unknown story %q: must be one of %s", name, strings.Join(Stories(), ", "))
 }
 
 // check reports whether the story works with a cluster of that flavor.
 func (s story) check(name, flavor string) error {
 	if name != "" && name != StoryOutage && flavor != "" {
-		return errors.New("a story changes what the plain template has: choose a STORY or a FLAVOR, not both")
+		return errors.New("stories change the template without a flavor: choose a STORY or a FLAVOR, not both")
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func outageSteps(d *demo) []step {
 func returnSteps(d *demo) []step {
 	steps := outageSteps(d)
 	return slices.Concat(steps[:2], []step{
-		{"A worker that belongs in it waits for it", 3 * time.Minute, d.workerWaits},
+		{"A worker of this failure domain waits for it", 3 * time.Minute, d.workerWaits},
 	}, steps[2:], []step{
 		{"The control plane spreads onto it again, one machine at a time", 4 * time.Minute, d.rebalanced},
 	})
@@ -164,7 +164,7 @@ func addSteps(d *demo) []step {
 
 func evictSteps(d *demo) []step {
 	return []step{
-		{"A failure domain is to be evicted", time.Minute, d.evictDomain},
+		{"A failure domain is evicted", time.Minute, d.evictDomain},
 		{"The control plane leaves it, one machine at a time", 4 * time.Minute, d.rebalanced},
 		{"The failure domain is Active again", time.Minute, d.activateDomain},
 		{"The control plane spreads onto it again", 4 * time.Minute, d.rebalanced},
@@ -173,7 +173,7 @@ func evictSteps(d *demo) []step {
 
 func workersSteps(d *demo) []step {
 	return []step{
-		{"A failure domain is to be evicted", time.Minute, d.evictDomain},
+		{"A failure domain is evicted", time.Minute, d.evictDomain},
 		{"The workers leave it, one machine at a time", 4 * time.Minute, d.workersLevel},
 		{"The failure domain is Active again", time.Minute, d.activateDomain},
 		{"The workers spread onto it again", 4 * time.Minute, d.workersLevel},

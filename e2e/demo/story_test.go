@@ -17,7 +17,7 @@ func TestAStoryThatDoesNotExistIsRefused(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	_, err := storyOf("flood")
-	g.Expect(err).To(MatchError(`there is no story "flood": it is one of add, evict, logical, outage, return, workers`))
+	g.Expect(err).To(MatchError(`unknown story "flood": must be one of add, evict, logical, outage, return, workers`))
 	told, err := storyOf("")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(told.check("", topology)).To(Succeed())

@@ -12,7 +12,7 @@ import (
 
 func TestExplain(t *testing.T) {
 	g := NewWithT(t)
-	err := error(&StepError{Step: "The cluster comes up", Err: errors.New("gave up after 3m0s"), Diagnosis: "  Machine a\n    Ready=False\n", Logs: "/logs"})
-	g.Expect(Explain(err)).To(Equal("Failed at: The cluster comes up\n  gave up after 3m0s\nNot as it should be:\n  Machine a\n    Ready=False\nLogs: /logs"))
+	err := error(&StepError{Step: "The cluster comes up", Err: errors.New("timed out after 3m0s"), Diagnosis: "  Machine a\n    Ready=False\n", Logs: "/logs"})
+	g.Expect(Explain(err)).To(Equal("Failed at: The cluster comes up\n  timed out after 3m0s\nUnexpected state:\n  Machine a\n    Ready=False\nLogs: /logs"))
 	g.Expect(Explain(errors.New("no such provider"))).To(ContainSubstring("no such provider"))
 }

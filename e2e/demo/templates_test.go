@@ -84,7 +84,7 @@ func testExplained(t *testing.T, provider string) {
 			used[row] = true
 			got, ok := explained[row]
 			if !ok || got != want {
-				t.Errorf("%s: %s has default %q; the README says %q (explained: %v)", file, name, want, got, ok)
+				t.Errorf("%s: %s has default %q, the README has %q (explained: %v)", file, name, want, got, ok)
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func (d *demo) workerWaits(ctx context.Context) error {
 			return "", err
 		}
 		if waits = snapshot.WaitsFor(d.failed.Domain, machine.Status.Conditions); waits == "" {
-			return fmt.Sprintf("Machine %s does not say that it waits for %s", replacement, d.failed.Domain), nil
+			return fmt.Sprintf("Machine %s does not report that it waits for %s", replacement, d.failed.Domain), nil
 		}
 		return "", nil
 	})

@@ -39,14 +39,14 @@ func (i Derived) Ensure(ctx context.Context, d Docker) error {
 	}
 	builder := builderPrefix + sum // Concurrent builds use another sum, or wait for Docker.
 	if err := i.fill(ctx, d, builder); err != nil {
-		return fmt.Errorf("making image %s: %w", i.Name, err)
+		return fmt.Errorf("building image %s: %w", i.Name, err)
 	}
 	_, err = d.Run(ctx, "commit",
 		"--change", "ENTRYPOINT "+i.Entrypoint, "--change", "CMD []", "--change", "ENV container=docker",
 		"--change", fmt.Sprintf("LABEL %s=%s", SourceLabel, sum),
 		builder, i.Name)
 	if err != nil {
-		return fmt.Errorf("making image %s: %w", i.Name, err)
+		return fmt.Errorf("building image %s: %w", i.Name, err)
 	}
 	if err := d.Remove(ctx, builder); err != nil {
 		return err

@@ -57,7 +57,7 @@ func (i Image) Ensure(ctx context.Context, d Docker) (built bool, err error) {
 		"--change", fmt.Sprintf("LABEL %s=%s", SourceLabel, sum), "-", i.Name)
 	_ = reader.CloseWithError(errors.New("the import has ended"))
 	if err != nil {
-		return false, fmt.Errorf("making image %s: %w", i.Name, err)
+		return false, fmt.Errorf("building image %s: %w", i.Name, err)
 	}
 	return true, d.RemoveReplaced(ctx)
 }

@@ -13,7 +13,7 @@ func TestImageThatIsMadeAnewLeavesNoOldOneBehindWhereDockerRuns(t *testing.T) {
 	g := NewWithT(t)
 	d := Docker{}
 	if _, err := d.Run(t.Context(), "version"); err != nil {
-		t.Skip("there is no Docker engine here:", err)
+		t.Skip("no Docker engine is running:", err)
 	}
 	const name = "faultline/test-of-images:latest"
 	defer func() { _, _ = d.Run(t.Context(), "image", "rm", "--force", name) }()

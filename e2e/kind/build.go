@@ -32,7 +32,7 @@ func (e *Environment) startEngine(ctx context.Context, log io.Writer) error {
 		return err
 	}
 	for _, command := range advice {
-		_, _ = fmt.Fprintln(e.Out, "Several nodes need more than this machine allows; run:", command)
+		_, _ = fmt.Fprintln(e.Out, "The kernel limits of this machine are too low for several nodes; run:", command)
 	}
 	return e.engine(log).Ensure(ctx)
 }
@@ -41,7 +41,7 @@ func (e *Environment) startEngine(ctx context.Context, log io.Writer) error {
 func (e *Environment) findSource(ctx context.Context, log io.Writer) (err error) {
 	e.found.published, err = e.Source.Published(func() error {
 		err := tool.AskRegistry(ctx, registry)
-		_, _ = fmt.Fprintf(log, "asked %s: %v\n", registry, err)
+		_, _ = fmt.Fprintf(log, "requesting %s: %v\n", registry, err)
 		return err
 	})
 	if err != nil || e.found.published {
@@ -183,7 +183,7 @@ func (e *Environment) managerImage(provider string) (string, error) {
 func onlyImage(provider string, components []byte) (string, error) {
 	images := release.Images(components)
 	if len(images) != 1 {
-		return "", fmt.Errorf("the components of %s are to name one image, not %q", provider, images)
+		return "", fmt.Errorf("the components of %s must name exactly one image, not %q", provider, images)
 	}
 	return images[0], nil
 }

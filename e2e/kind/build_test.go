@@ -47,7 +47,7 @@ func TestWhatAProviderTakesOverFromIsMadeWhereItIsInstalledFirst(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(e.programs()).To(ContainElement(binaries.UpstreamVSphere))
 	_, err = New(Options{Name: "other", Providers: []provider.InKind{harvester.Provider{}}, Upstream: true})
-	g.Expect(err).To(MatchError(ContainSubstring("none of the providers takes over")))
+	g.Expect(err).To(MatchError(ContainSubstring("none of the providers replaces")))
 }
 
 func TestProgramsOfChartsAreMadeWhereMachinesBootThatCanRunThem(t *testing.T) {

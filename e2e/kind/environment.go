@@ -79,7 +79,7 @@ func New(o Options) (*Environment, error) {
 	shared := filepath.Join(builder.Root, ".cache", "kind")
 	e := &Environment{Options: o, builder: builder, shared: shared, own: filepath.Join(shared, o.Name)}
 	if name, _ := e.replaced(); o.Upstream && name == "" {
-		return nil, errors.New("none of the providers takes over from another project's")
+		return nil, errors.New("none of the providers replaces an upstream provider")
 	}
 	return e, nil
 }
@@ -93,7 +93,7 @@ func (e *Environment) Up(ctx context.Context) error {
 	return e.stepper().run(ctx, append(e.prepare(), []step{
 		{"kind cluster", e.createCluster},
 		{"load images", e.loadImages},
-		{"kinds of others", e.installOthers},
+		{"third-party CRDs", e.installOthers},
 		{"simulators", e.startSimulators},
 		{"clusterctl repository", e.writeRepository},
 		{"clusterctl init", e.install},
@@ -107,7 +107,7 @@ func (e *Environment) reserve() error {
 	}
 	unlock, err := tool.TryLock(filepath.Join(e.own, "lock"))
 	if err == nil && unlock == nil {
-		err = fmt.Errorf("environment %s is in use by another run in this clone: wait for that, or give this one another name (CLUSTER=NAME)", e.Name)
+		err = fmt.Errorf("environment %s is in use by another run in this clone: wait for it, or choose another name (CLUSTER=NAME)", e.Name)
 	}
 	e.release = unlock
 	return err

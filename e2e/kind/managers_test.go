@@ -37,7 +37,7 @@ func TestManagerImageIsTheOneOfTheComponents(t *testing.T) {
 	g.Expect(e.managerImage("example")).To(Equal("docker.io/faultline/controller:v2.0.0"))
 	manager("a/a:v1", "b/b:v1")
 	_, err := e.managerImage("example")
-	g.Expect(err).To(MatchError(ContainSubstring("one image")))
+	g.Expect(err).To(MatchError(ContainSubstring("exactly one image")))
 }
 
 func TestImagesOfProgramsBesideAProviderAreThoseOfItsCharts(t *testing.T) {

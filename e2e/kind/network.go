@@ -51,5 +51,5 @@ func virtualIP(subnets []string) (string, error) {
 		last := binary.BigEndian.Uint32(first) + size
 		return net.IP(binary.BigEndian.AppendUint32(nil, last-fromEnd)).String(), nil
 	}
-	return "", fmt.Errorf("there is no IPv4 network among %q", subnets)
+	return "", fmt.Errorf("no IPv4 network found in %q", subnets)
 }

@@ -43,7 +43,7 @@ func (e *Environment) stopEngine(ctx context.Context, log io.Writer) error {
 		return ctx.Err() // The engine does not respond, so there is nothing to stop.
 	}
 	if others := len(strings.Fields(containers)); others > 0 {
-		_, err := fmt.Fprintf(e.Out, "The Docker engine goes on: it runs %d other containers\n", others)
+		_, err := fmt.Fprintf(e.Out, "The Docker engine keeps running: it has %d other containers\n", others)
 		return err
 	}
 	return e.engine(log).Stop(ctx)

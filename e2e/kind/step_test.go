@@ -37,7 +37,7 @@ func TestAFailedStepNamesItselfAndItsLog(t *testing.T) {
 	cause := errors.New("docker import: exit status 1")
 	err := s.run(t.Context(), []step{
 		{"node image", func(_ context.Context, log io.Writer) error {
-			_, _ = fmt.Fprintln(log, "what was said")
+			_, _ = fmt.Fprintln(log, "some output")
 			return cause
 		}},
 		{"never", func(context.Context, io.Writer) error { panic("a step after one that failed") }},
@@ -45,5 +45,5 @@ func TestAFailedStepNamesItselfAndItsLog(t *testing.T) {
 	log := filepath.Join(s.logs, "node-image.log")
 	g.Expect(err).To(MatchError(cause))
 	g.Expect(err).To(MatchError(And(ContainSubstring(`step "node image"`), ContainSubstring(log))))
-	g.Expect(os.ReadFile(log)).To(BeEquivalentTo("what was said\nError: docker import: exit status 1\n"))
+	g.Expect(os.ReadFile(log)).To(BeEquivalentTo("some output\nError: docker import: exit status 1\n"))
 }

@@ -81,7 +81,7 @@ func (c GuestContainers) address(ctx context.Context, vmi *kubevirtv1.VirtualMac
 	name := c.name(vmi.Namespace, vmi.Name)
 	address, err := c.Address(ctx, name)
 	if err == nil && address == "" && vmi.Status.Phase == kubevirtv1.Running {
-		err = errors.New("container " + name + " does not run: see docker logs " + name)
+		err = errors.New("container " + name + " is not running: see docker logs " + name)
 	}
 	return address, err
 }

@@ -21,7 +21,7 @@ func DynamicRange(subnet *net.IPNet) *net.IPNet {
 func (c HostContainers) address(host *bmov1alpha1.BareMetalHost) (net.IP, error) {
 	hardware, err := net.ParseMAC(host.Spec.BootMACAddress)
 	if err != nil || len(hardware) != 6 || hardware[4] != 0 || hardware[5] == 0 || hardware[5] == 255 {
-		return nil, fmt.Errorf("host %s has boot MAC address %q: for a host that boots the last but one byte is 0, and the last is its number, from 1 to 254",
+		return nil, fmt.Errorf("host %s has boot MAC address %q: the last but one byte of a booting host must be 0, and the last its number from 1 to 254",
 			host.Name, host.Spec.BootMACAddress)
 	}
 	first := binary.BigEndian.Uint32(c.Subnet.IP.To4())

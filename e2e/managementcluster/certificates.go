@@ -41,7 +41,7 @@ func newAuthority() (*authority, error) {
 	}
 	certificate, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "faultline-demo"}, key)
 	if err != nil {
-		return nil, fmt.Errorf("making a certificate authority: %w", err)
+		return nil, fmt.Errorf("creating a certificate authority: %w", err)
 	}
 	return &authority{certificate: certificate, key: key, pem: certs.EncodeCertPEM(certificate)}, nil
 }

@@ -119,7 +119,7 @@ func newCluster(options Options) (*Cluster, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o755); err != nil {
-		return nil, fmt.Errorf("making the folder for logs: %w", err)
+		return nil, fmt.Errorf("creating the directory for logs: %w", err)
 	}
 	authority, err := newAuthority()
 	if err != nil {
@@ -150,7 +150,7 @@ func (p *Cluster) bringUp(ctx context.Context, components []Component) error {
 		if p.RESTConfig, err = p.startAPIServer(groupCtx); err != nil {
 			return err
 		}
-		p.progress("etcd and kube-apiserver serve")
+		p.progress("etcd and kube-apiserver are running")
 		return p.connect()
 	})
 	for i, component := range components {

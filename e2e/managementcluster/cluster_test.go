@@ -52,10 +52,10 @@ func TestPlane(t *testing.T) {
 	t.Run("older versions are converted", func(t *testing.T) { testConversion(t, p) })
 	t.Run("managers have the rights of their release only", func(t *testing.T) { testRights(t, p) })
 	t.Run("namespaces and garbage are collected", func(t *testing.T) { testCollection(t, p) })
-	t.Run("processes are told of", func(t *testing.T) { testProcesses(t, p) })
+	t.Run("processes are listed", func(t *testing.T) { testProcesses(t, p) })
 	t.Run("a manager that was killed comes back as it was", func(t *testing.T) { testRestart(t, p) })
 	t.Run("a process that dies is noticed", func(t *testing.T) { testDeath(t, p) })
-	t.Run("stopping leaves nothing", func(t *testing.T) { testStop(t, p) })
+	t.Run("stopping cleans up", func(t *testing.T) { testStop(t, p) })
 }
 
 func cluster(name string) *clusterv1.Cluster {
@@ -165,8 +165,8 @@ func testRestart(t *testing.T, p *Cluster) {
 	before := p.Processes()
 	g.Expect(p.Kill(binaries.CAPICore)).To(Succeed())
 	g.Expect(p.Processes()).To(HaveLen(len(before) - 1))
-	g.Expect(p.Kill(binaries.CAPICore)).To(MatchError(ContainSubstring("no manager of that name runs")))
-	g.Expect(p.Kill(binaries.Etcd)).To(MatchError(ContainSubstring("no manager of that name runs")))
+	g.Expect(p.Kill(binaries.CAPICore)).To(MatchError(ContainSubstring("no manager of that name is running")))
+	g.Expect(p.Kill(binaries.Etcd)).To(MatchError(ContainSubstring("no manager of that name is running")))
 	ready, err := p.Restart(t.Context(), binaries.CAPICore)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(ready(t.Context())).To(Succeed())
@@ -205,5 +205,5 @@ func testStop(t *testing.T, p *Cluster) {
 		g.Expect(syscall.Kill(process.PID, 0)).To(MatchError(syscall.ESRCH), "%s still runs", process.Name)
 	}
 	p.Stop()
-	g.Expect(strings.Count(p.Err().Error(), "ended unasked")).To(Equal(1))
+	g.Expect(strings.Count(p.Err().Error(), "ended unexpectedly")).To(Equal(1))
 }

@@ -35,7 +35,7 @@ func Disobey(names string) (*Disobedience, error) {
 	for name := range strings.SplitSeq(names, ",") {
 		fault, err := faults.Named(simulation.ProxyFaults(), strings.TrimSpace(name))
 		if err != nil {
-			return nil, fmt.Errorf("how the API server behaves: %w", err)
+			return nil, fmt.Errorf("parsing the faults of the API server: %w", err)
 		}
 		d.faults = append(d.faults, fault)
 	}

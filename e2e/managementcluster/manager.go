@@ -208,7 +208,7 @@ func (p *Cluster) writeAccountKubeconfig(ctx context.Context, m manager, path st
 	if between := m.component.Disobedience; between != nil {
 		var err error
 		if config, err = between.between(ctx, p.RESTConfig); err != nil {
-			return fmt.Errorf("standing before the API server: %w", err)
+			return fmt.Errorf("starting the proxy of the API server: %w", err)
 		}
 		p.mutex.Lock()
 		p.fronts = append(p.fronts, between)
@@ -228,7 +228,7 @@ func reports(log, version string) error {
 		return err
 	}
 	if !bytes.Contains(content, []byte("Version: "+version+" ")) {
-		return errors.New("checking versions: " + version + " is not what the manager reports in " + log)
+		return errors.New("checking versions: the manager does not report " + version + " in " + log)
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func sortOut(objects []*unstructured.Unstructured) (manifests, error) {
 		}
 	}
 	if !found {
-		return manifests{}, errors.New("sorting out manifests: there is no Deployment that says how the manager is run")
+		return manifests{}, errors.New("reading the manifests: no Deployment of the manager found")
 	}
 	return m, nil
 }

@@ -25,7 +25,7 @@ func (p Process) Metric(ctx context.Context, name string) (family *dto.MetricFam
 			return err
 		}
 		if family = families[name]; family == nil {
-			return fmt.Errorf("there is no %s", name)
+			return fmt.Errorf("%s not found", name)
 		}
 		return nil
 	})

@@ -99,7 +99,7 @@ func (p *process) wait(out io.Closer) {
 	err := p.cmd.Wait()
 	p.mutex.Lock()
 	if !p.stopping {
-		p.exit = fmt.Errorf("%s ended unasked (%w); the end of %s:\n%s", p.name, orSuccess(err), p.log, tail(p.log))
+		p.exit = fmt.Errorf("%s ended unexpectedly (%w); the end of %s:\n%s", p.name, orSuccess(err), p.log, tail(p.log))
 	}
 	p.mutex.Unlock()
 	_ = out.Close()

@@ -34,7 +34,7 @@ func (p *Cluster) withdraw(name string) (*process, error) {
 	defer p.mutex.Unlock()
 	i := slices.IndexFunc(p.processes, func(process *process) bool { return process.name == name })
 	if _, manager := p.managers[name]; !manager || i < 0 {
-		return nil, fmt.Errorf("killing %s: no manager of that name runs", name)
+		return nil, fmt.Errorf("killing %s: no manager of that name is running", name)
 	}
 	process := p.processes[i]
 	p.processes = slices.Delete(slices.Clone(p.processes), i, i+1)
@@ -47,7 +47,7 @@ func (p *Cluster) Restart(ctx context.Context, name string) (ready func(context.
 	l, ok := p.managers[name]
 	p.mutex.Unlock()
 	if !ok {
-		return nil, fmt.Errorf("restarting %s: there is no manager of that name", name)
+		return nil, fmt.Errorf("restarting %s: no manager has that name", name)
 	}
 	return p.launch(ctx, l)
 }

@@ -101,7 +101,7 @@ func chartFiles(source, version string) ([]*loader.BufferedFile, error) {
 func definitions(folder string) ([]byte, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "crd-*.yaml"))
 	if err != nil || len(paths) == 0 {
-		return nil, fmt.Errorf("there are no CRDs in %s", folder)
+		return nil, fmt.Errorf("no CRDs found in %s", folder)
 	}
 	var out bytes.Buffer
 	for _, p := range paths {

@@ -26,7 +26,7 @@ func (b NodeImages) components(ctx context.Context, debian string) ([]string, er
 	}
 	names := strings.Fields(out)
 	if !slices.ContainsFunc(names, isPause) {
-		return nil, fmt.Errorf("kubeadm wants no pause image: %s", names)
+		return nil, fmt.Errorf("kubeadm requires no pause image: %s", names)
 	}
 	for _, name := range names {
 		if err := b.component(ctx, name, debian); err != nil {
@@ -41,7 +41,7 @@ func (b NodeImages) component(ctx context.Context, name, debian string) error {
 	program, _, _ := strings.Cut(path.Base(name), ":")
 	binary, ok := b.Programs[program]
 	if !ok {
-		return fmt.Errorf("kubeadm wants image %s, which nobody here builds", name)
+		return fmt.Errorf("kubeadm requires image %s, which is not built here", name)
 	}
 	made := docker.ProgramImage(name, binary, entrypoint(program), "0")
 	if program == programs.Proxy {

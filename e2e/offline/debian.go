@@ -70,7 +70,7 @@ func (b NodeImages) debian(ctx context.Context) (string, error) {
 	}
 	root, err := b.debootstrap(ctx, sum)
 	if err != nil {
-		return "", fmt.Errorf("installing Debian into a folder: %w", err)
+		return "", fmt.Errorf("installing Debian into a directory: %w", err)
 	}
 	return name, b.importFolder(ctx, root, name)
 }
@@ -82,7 +82,7 @@ func (b NodeImages) debootstrap(ctx context.Context, sum string) (string, error)
 		return root, nil
 	}
 	if os.Geteuid() != 0 {
-		return "", errors.New("this needs root: run it as root, or use published images")
+		return "", errors.New("building needs root: run it as root, or use published images")
 	}
 	if err := b.installTools(ctx); err != nil {
 		return "", err

@@ -47,7 +47,7 @@ func (e Engine) Ensure(ctx context.Context) error {
 		return e.whole(ctx)
 	}
 	if err := e.possible(); err != nil {
-		return fmt.Errorf("no Docker engine answers (%w); %w", e.answers(ctx), err)
+		return fmt.Errorf("no Docker engine responds (%w); %w", e.answers(ctx), err)
 	}
 	if err := e.install(ctx); err != nil {
 		return fmt.Errorf("installing the Docker engine: %w", err)
@@ -82,13 +82,13 @@ func (e Engine) answers(ctx context.Context) error {
 func (e Engine) whole(ctx context.Context) error {
 	runc, err := e.Run.Run(ctx, "docker", "info", "--format", `{{with index .Runtimes "`+boundedRuntime+`"}}{{.Path}}{{end}}`)
 	if err != nil {
-		return fmt.Errorf("asking the Docker engine for its runtimes: %w", err)
+		return fmt.Errorf("reading the runtimes of the Docker engine: %w", err)
 	}
 	if runc = strings.TrimSpace(runc); runc == "" {
 		return nil
 	}
 	if _, err := os.Stat(runc); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the Docker engine that answers can start no container, as the clone that started it is gone, and %s with it: end it (kill $(pidof dockerd)), and try again", runc)
+		return fmt.Errorf("the running Docker engine cannot start containers, because the clone that started it was deleted together with %s: stop it (kill $(pidof dockerd)) and try again", runc)
 	}
 	return nil
 }
@@ -116,11 +116,11 @@ type host struct{ root, systemd, engine, apt bool }
 func startable(h host) error {
 	switch {
 	case h.systemd && h.engine && !h.root:
-		return errors.New("start it with `sudo systemctl start docker`, and let this user reach it (group docker)")
+		return errors.New("start it with `sudo systemctl start docker`, and give this user access (group docker)")
 	case !h.engine && !h.apt:
 		return errors.New("install Docker: https://docs.docker.com/engine/install/")
 	case !h.root:
-		return errors.New("install and start Docker, or run this as root, with INSTALL=1, to have that done")
+		return errors.New("install and start Docker, or run this as root with INSTALL=1")
 	}
 	return nil
 }
@@ -156,13 +156,13 @@ func (e Engine) await(ctx context.Context, ended <-chan error) error {
 		}
 		select {
 		case exit := <-ended:
-			return false, fmt.Errorf("the Docker engine ended at once (%w), see %s", exit, e.LogFile())
+			return false, fmt.Errorf("the Docker engine exited immediately (%w), see %s", exit, e.LogFile())
 		default:
 			return false, nil
 		}
 	})
 	if wait.Interrupted(err) {
-		return fmt.Errorf("the Docker engine does not answer, see %s: %w", e.LogFile(), cmp.Or(silent, err))
+		return fmt.Errorf("the Docker engine does not respond, see %s: %w", e.LogFile(), cmp.Or(silent, err))
 	}
 	return err
 }

@@ -102,7 +102,7 @@ func replaceLines(text string, settings map[string]string) (string, error) {
 	}
 	for name := range settings {
 		if !found[name] {
-			return "", fmt.Errorf("containerd's configuration has no %s to set", name)
+			return "", fmt.Errorf("containerd's configuration has no %s", name)
 		}
 	}
 	return strings.Join(lines, "\n"), nil

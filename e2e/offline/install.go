@@ -21,8 +21,8 @@ const (
 // install installs Debian packages non-interactively, only if that is allowed.
 func install(ctx context.Context, run tool.Runner, packages ...string) error {
 	if os.Getenv(InstallVariable) != "1" && os.Getenv(ciVariable) != "true" {
-		return fmt.Errorf("this machine lacks %[1]s, and nothing is installed where that is not asked for: run apt-get install %[1]s, "+
-			"or let make do it with INSTALL=1 (%[2]s=1, or %[3]s=true)", strings.Join(packages, " "), InstallVariable, ciVariable)
+		return fmt.Errorf("this machine lacks %[1]s: run apt-get install %[1]s, "+
+			"or run make with INSTALL=1 to install it (%[2]s=1, or %[3]s=true)", strings.Join(packages, " "), InstallVariable, ciVariable)
 	}
 	run.Env = append(run.Env, "DEBIAN_FRONTEND=noninteractive")
 	if _, err := run.Run(ctx, "apt-get", "update"); err != nil {

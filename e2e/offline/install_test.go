@@ -20,10 +20,10 @@ func TestNothingIsInstalledOnAMachineThatDidNotAskForIt(t *testing.T) {
 		ci, install string
 		allowed     bool
 	}{
-		"nobody asked": {"", "", false},
-		"refused":      {"false", "0", false},
-		"CI":           {"true", "", true},
-		"INSTALL=1":    {"", "1", true},
+		"not requested": {"", "", false},
+		"refused":       {"false", "0", false},
+		"CI":            {"true", "", true},
+		"INSTALL=1":     {"", "1", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

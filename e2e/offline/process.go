@@ -68,7 +68,7 @@ func (e Engine) Stop(ctx context.Context) error {
 func (e Engine) Absent() error {
 	pid, err := e.pid()
 	if err == nil && pid != 0 {
-		err = fmt.Errorf("the Docker engine (process %d) does not answer, see %s", pid, e.LogFile())
+		err = fmt.Errorf("the Docker engine (process %d) does not respond, see %s", pid, e.LogFile())
 	}
 	return err
 }

@@ -71,7 +71,7 @@ func Told(ctx context.Context, d docker.Docker, container string, within time.Du
 		return err == nil && told[last] != "", nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the simulator in container %s does not start (docker logs %s says why): %w", container, container, err)
+		return nil, fmt.Errorf("the simulator in container %s does not start (see docker logs %s): %w", container, container, err)
 	}
 	return told, nil
 }

@@ -15,7 +15,7 @@ type FaultMode[S, O, T any] struct {
 	Fault faults.Fault[S, O, T]
 }
 
-// FaultModes returns the obedient mode, with its description, and one mode for each fault that has a Storm.
+// FaultModes returns the obedient mode, with its description, and one mode for each fault whose Storm is set.
 func FaultModes[S, O, T any](obedient string, all []faults.Fault[S, O, T]) []FaultMode[S, O, T] {
 	modes := []FaultMode[S, O, T]{{Mode: Mode{Name: "obedient", Is: obedient}}}
 	for _, fault := range all {

@@ -25,7 +25,7 @@ func Left(ctx context.Context, c client.Client, namespace string, stays func(*co
 				return nil
 			}
 			object := item.(client.Object)
-			faults = append(faults, Fault{fmt.Sprintf("%T %s", object, object.GetName()), fmt.Sprintf("is left, with finalizers %v", object.GetFinalizers())})
+			faults = append(faults, Fault{fmt.Sprintf("%T %s", object, object.GetName()), fmt.Sprintf("still exists, with finalizers %v", object.GetFinalizers())})
 			return nil
 		})
 		if err != nil {

@@ -59,7 +59,7 @@ func (c *Cluster) Create(ctx context.Context, api client.Client) error {
 	return nil
 }
 
-// Machine returns a Machine that requests a failure domain, with its bootstrap data. There is no workload cluster: a Machine without a
+// Machine returns a Machine that requests a failure domain, with its bootstrap data. Workload clusters are not simulated: a Machine without a
 // bootstrap configuration does not wait for its Node.
 func (c *Cluster) Machine(name, domain string) (*clusterv1.Machine, *corev1.Secret) {
 	machine := &clusterv1.Machine{ObjectMeta: c.Meta(name), Spec: clusterv1.MachineSpec{
@@ -114,7 +114,7 @@ func Delete(ctx context.Context, api client.Client, object client.Object) error 
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for %T %s to go, which has finalizers %v: %w", object, object.GetName(), object.GetFinalizers(), Because(ctx, err))
+		return fmt.Errorf("waiting for deletion of %T %s, which has finalizers %v: %w", object, object.GetName(), object.GetFinalizers(), Because(ctx, err))
 	}
 	return nil
 }

@@ -17,12 +17,12 @@ func TestUntil(t *testing.T) {
 		answers []any // results of check, the last one repeated forever
 		want    string
 	}{
-		"nothing is missing":             {[]any{""}, ""},
-		"what was missing comes":         {[]any{"a machine", ""}, ""},
-		"an error passes":                {[]any{errors.New("conflict"), ""}, ""},
-		"a violation does not":           {[]any{broken, ""}, "two in one"},
-		"what is missing is told of":     {[]any{"a machine"}, "gave up; still missing: a machine"},
-		"an error that stays is told of": {[]any{errors.New("conflict")}, "gave up; still missing: conflict"},
+		"nothing is missing":            {[]any{""}, ""},
+		"what was missing comes":        {[]any{"a machine", ""}, ""},
+		"an error passes":               {[]any{errors.New("conflict"), ""}, ""},
+		"a violation does not":          {[]any{broken, ""}, "two in one"},
+		"what is missing is reported":   {[]any{"a machine"}, "gave up; still missing: a machine"},
+		"a permanent error is reported": {[]any{errors.New("conflict")}, "gave up; still missing: conflict"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -58,7 +58,7 @@ func start(ctx context.Context, dir string, progress io.Writer) (*environment, c
 	ctx, e.end = context.WithCancelCause(ctx)
 	operator := metal3.OperatorOf(os.Getenv)
 	if operator.Program == "" || operator.Release == "" {
-		return e, ctx, errors.New("FAULTLINE_BMO and FAULTLINE_BMO_RELEASE are empty: give the program of the bare-metal operator and the kustomize folder of its release")
+		return e, ctx, errors.New("FAULTLINE_BMO and FAULTLINE_BMO_RELEASE are empty: they must name the program of the bare-metal operator and the kustomize directory of its release")
 	}
 	var err error
 	if e.racks, err = metal3.NewOperated(hostsPerRack, operator); err != nil {

@@ -64,12 +64,12 @@ func (r Repository) Config() string { return filepath.Join(r.Dir, configFile) }
 func (r Repository) Write(providers []Provider, certManager *CertManager) error {
 	for _, p := range providers {
 		if err := r.provider(p); err != nil {
-			return fmt.Errorf("laying out %s %s: %w", p.Label(), p.Version, err)
+			return fmt.Errorf("writing %s %s: %w", p.Label(), p.Version, err)
 		}
 	}
 	if certManager != nil {
 		if err := r.file("cert-manager", certManager.Version, "cert-manager.yaml", certManager.Manifest); err != nil {
-			return fmt.Errorf("laying out cert-manager %s: %w", certManager.Version, err)
+			return fmt.Errorf("writing cert-manager %s: %w", certManager.Version, err)
 		}
 	}
 	config, err := r.config(providers, certManager)
@@ -146,7 +146,7 @@ func (r Repository) templates(p Provider, folder string) error {
 			content, err = p.FitTemplate(content)
 		}
 		if err != nil {
-			return fmt.Errorf("laying out %s: %w", path, err)
+			return fmt.Errorf("writing %s: %w", path, err)
 		}
 		if err := r.file(p.Label(), p.Version, name, content); err != nil {
 			return err

@@ -35,7 +35,7 @@ var _ = Describe("Zones that are made in the vCenter", Label("auto-configure", "
 	)
 	racks := map[string]string{"rack-a": "zone-a-host-1", "rack-b": "zone-a-host-2"}
 
-	It("keep the machines of a cluster on their hosts, stay as they were made, and leave nothing", func(ctx SpecContext) {
+	It("keep the machines of a cluster on their hosts, are not changed, and leave nothing", func(ctx SpecContext) {
 		variables := environment.Variables()
 		for name, value := range map[string]string{"VSPHERE_REGION": region, "VSPHERE_ZONE_A": "rack-a", "VSPHERE_ZONE_B": "rack-b"} {
 			GinkgoT().Setenv(name, value)

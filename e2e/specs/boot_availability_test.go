@@ -66,7 +66,7 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		}, config.GetIntervals(spec, "wait-machine-remediation")...).Should(Succeed())
 		AddReportEntry("control plane whole again after", time.Since(cut).Round(time.Second).String())
 		if !infra.BreakStops {
-			Expect(c.places(ctx)).To(HaveKey(leader), "nobody can remove what is in a domain that is away")
+			Expect(c.places(ctx)).To(HaveKey(leader), "the machine in the lost domain cannot be removed")
 		}
 		w.served(ctx, spec, 2)
 

@@ -102,7 +102,7 @@ func (t *tenant) answersThrough(ctx context.Context, spec, address, node string)
 			found, err := lookUp(ctx, network, address, t.name)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(found).To(HaveExactElements(HaveField("Unmap()", own(ctx, g, address))))
-		}, within...).Should(Succeed(), "%s answers over %s, and tells who asks", address, network)
+		}, within...).Should(Succeed(), "%s answers over %s with the address of the client", address, network)
 	}
 	Eventually(func() (string, error) { return fetchMetrics(ctx, address) }, within...).Should(ContainSubstring("coredns_build_info"))
 }

@@ -52,7 +52,7 @@ var _ = Describe("Load balancers of clusters on Harvester", Ordered, Label(onlyB
 		})
 	})
 
-	It("answer only through a node with a pod of theirs, which sees who asks, with externalTrafficPolicy Local", Label("local-traffic"), func(ctx SpecContext) {
+	It("answer only through a node with one of their pods, which sees the client address, with externalTrafficPolicy Local", Label("local-traffic"), func(ctx SpecContext) {
 		red.chart().upgrade(ctx, red.values(onWorkers("true")))
 		red.chartRuns(ctx, spec, 2)
 		first, second := red.twoWorkers(ctx)

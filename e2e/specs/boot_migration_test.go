@@ -53,7 +53,7 @@ var _ = Describe("Machines that Harvester migrates while they run", Ordered, Lab
 		infra.fault(ctx, "drained/"+was.Status.NodeName)
 		Eventually(func(g Gomega) {
 			now := h.instance(ctx, g, named)
-			g.Expect(now.UID).To(Equal(was.UID), "it is not started anew")
+			g.Expect(now.UID).To(Equal(was.UID), "it is not restarted")
 			g.Expect(now.Status.NodeName).NotTo(Equal(was.Status.NodeName))
 			g.Expect(c.places(ctx)).To(Equal(map[string]string{named: zone}))
 			c.tells(ctx, g, w, named, zone)
@@ -63,7 +63,7 @@ var _ = Describe("Machines that Harvester migrates while they run", Ordered, Lab
 		}, within...).Should(Succeed())
 	})
 
-	It("go to another zone when they name none and theirs is emptied, and their Nodes say so", func(ctx SpecContext) {
+	It("go to another zone when they name none and theirs is drained, and their Nodes show it", func(ctx SpecContext) {
 		worker, from, running := c.workerBeside(ctx, spec, w, zone)
 		was := h.instance(ctx, Default, worker)
 
@@ -71,7 +71,7 @@ var _ = Describe("Machines that Harvester migrates while they run", Ordered, Lab
 		infra.fault(ctx, "full-zone/"+from)
 		infra.fault(ctx, "drained/"+was.Status.NodeName)
 		Eventually(func(g Gomega) {
-			g.Expect(h.instance(ctx, g, worker).UID).To(Equal(was.UID), "it is not started anew")
+			g.Expect(h.instance(ctx, g, worker).UID).To(Equal(was.UID), "it is not restarted")
 			places := c.places(ctx)
 			g.Expect(places).To(And(HaveLen(2), HaveKeyWithValue(named, zone), HaveKeyWithValue(worker, Not(Equal(from)))))
 			c.tells(ctx, g, w, worker, places[worker])
@@ -80,7 +80,7 @@ var _ = Describe("Machines that Harvester migrates while they run", Ordered, Lab
 		}, config.GetIntervals(spec, "wait-failure-domain")...).Should(Succeed())
 	})
 
-	It("are said to be elsewhere when their host is given to another zone, until it is given back", func(ctx SpecContext) {
+	It("are reported as elsewhere while their host is in another zone", func(ctx SpecContext) {
 		host, before, running := h.instance(ctx, Default, named).Status.NodeName, c.possessions(ctx, Default), c.life(ctx, Default, w, named)
 		other := infra.Domains[(slices.Index(infra.Domains, zone)+1)%len(infra.Domains)]
 		within := config.GetIntervals(spec, "wait-failure-domain")
@@ -155,7 +155,7 @@ func (c *cluster) life(ctx context.Context, g Gomega, w guest, machine string) l
 	}
 }
 
-// tells expects the machine, the infrastructure machine and the Node of one name to report a failure domain.
+// reportsDomain expects the machine, the infrastructure machine and the Node of one name to report a failure domain.
 func (c *cluster) tells(ctx context.Context, g Gomega, w guest, name, domain string) {
 	machine, node := &clusterv1.Machine{}, &corev1.Node{}
 	g.Expect(management.GetClient().Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, machine)).To(Succeed())

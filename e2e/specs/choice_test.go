@@ -17,7 +17,7 @@ import (
 func checkChoice(suite types.SuiteConfig, reporter types.ReporterConfig) error {
 	filter := suite.LabelFilter
 	if _, err := types.ParseLabelFilter(filter); err != nil {
-		return fmt.Errorf("LABEL=%q cannot be read: write labels with &&, ||, ! and brackets between them, such as 'rollout || (disturb && !node)'", filter)
+		return fmt.Errorf("LABEL=%q must be labels with &&, ||, ! and brackets, for example 'rollout || (disturb && !node)'", filter)
 	}
 	suite.LabelFilter = applicable(filter)
 	report := PreviewSpecs("faultline-e2e", suite, reporter)
@@ -28,5 +28,5 @@ func checkChoice(suite types.SuiteConfig, reporter types.ReporterConfig) error {
 	if *fast {
 		machines, other = "FAST=1", "without FAST=1"
 	}
-	return fmt.Errorf("no spec of LABEL=%q is for PROVIDER=%s and %s: e2e/specs/README.md has what is, try %s or another PROVIDER", filter, *providerName, machines, other)
+	return fmt.Errorf("no spec of LABEL=%q is for PROVIDER=%s and %s: see e2e/specs/README.md, or try %s or another PROVIDER", filter, *providerName, machines, other)
 }

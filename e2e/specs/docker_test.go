@@ -66,7 +66,7 @@ func withSubnet(conflist []byte, subnet netip.Prefix) ([]byte, error) {
 		return nil, err
 	}
 	if len(all.Plugins) == 0 {
-		return nil, errors.New("there is no plugin")
+		return nil, errors.New("no plugin found")
 	}
 	ipam, ok := all.Plugins[0]["ipam"].(map[string]any)
 	if !ok {
@@ -141,7 +141,7 @@ func TestASecondSubnetIsAddedToWhatGivesPodsANetwork(t *testing.T) {
 	_, err = withSubnet([]byte(`{"plugins":[{"type":"portmap"}]}`), six)
 	g.Expect(err).To(MatchError("the first plugin gives no addresses"))
 	_, err = withSubnet([]byte(`{}`), six)
-	g.Expect(err).To(MatchError("there is no plugin"))
+	g.Expect(err).To(MatchError("no plugin found"))
 }
 
 func TestSetFault(t *testing.T) {

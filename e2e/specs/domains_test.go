@@ -23,7 +23,7 @@ var _ = Describe("Failure domains", Serial, Label("failure-domains", onlyFast, d
 		domains := infra.Domains
 		lost, left := domains[1], []string{domains[0], domains[2]}
 
-		By("Comparing what the machines say with what the outside system says")
+		By("Comparing the machines with the infrastructure")
 		observed := c.controlPlaneDomains(ctx, Default)
 		Expect(slices.Sorted(maps.Values(observed))).To(Equal(domains))
 		places := c.places(ctx)

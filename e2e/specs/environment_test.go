@@ -97,7 +97,7 @@ func addPodSubnet(ctx context.Context, e *kind.Environment, machine string, subn
 func loadMachines(ctx context.Context, e *kind.Environment, machines ...string) error {
 	images := e.NodeImages()
 	if len(images) == 0 {
-		return errors.New("the environment has been brought up by somebody else")
+		return errors.New("the environment was recreated by another run")
 	}
 	return load(ctx, e, images, machines)
 }
@@ -128,7 +128,7 @@ func load(ctx context.Context, e *kind.Environment, images, machines []string) e
 func containerOf(ctx context.Context, e *kind.Environment, machine string) (string, error) {
 	container, err := running(ctx, e, machine)
 	if err == nil && container == "" {
-		err = fmt.Errorf("no container is machine %s", machine)
+		err = fmt.Errorf("no container of machine %s found", machine)
 	}
 	return container, err
 }

@@ -25,7 +25,7 @@ const failureFile = "failure.txt"
 
 // Names of report entries.
 const (
-	entryObject = "Object that is not well"
+	entryObject = "Unhealthy object"
 	entryLogs   = "Logs and objects"
 )
 
@@ -43,7 +43,7 @@ var _ = JustAfterEach(func(ctx SpecContext) {
 	}
 })
 
-var _ = ReportAfterSuite("Say what went wrong first", func(report Report) {
+var _ = ReportAfterSuite("Report the first failure", func(report Report) {
 	path := filepath.Join(*artifacts, failureFile)
 	_ = os.Remove(path)
 	failed := slices.DeleteFunc(slices.Clone(report.SpecReports), func(r SpecReport) bool { return !r.Failed() })
@@ -61,7 +61,7 @@ func failedAt(r SpecReport) time.Time { return r.Failure.TimelineLocation.Time }
 // describeFailure names the spec, its step and the most relevant object.
 func describeFailure(r SpecReport) string {
 	lines := []string{
-		"The first thing that went wrong:",
+		"First failure:",
 		"  spec    " + cmp.Or(r.FullText(), r.LeafNodeType.String()),
 		"  step    " + cmp.Or(lastStep(r), "none"),
 		"  said    " + strings.ReplaceAll(strings.TrimSpace(firstLines(r.Failure.Message)), "\n", "\n          "),
@@ -123,7 +123,7 @@ func collect(ctx context.Context, folder string) string {
 		collector(ctx, folder)
 	}
 	if len(sick) == 0 {
-		return "every object says that it is well"
+		return "every object reports that it is healthy"
 	}
 	return slices.MinFunc(sick, condition.compare).String()
 }

@@ -67,9 +67,9 @@ var _ = Describe("A second management cluster", Serial, Ordered, Label("second",
 		Expect(c.places(ctx)).To(HaveLen(5))
 	})
 
-	It("loses the provider without a trace", Label("delete"), func(ctx SpecContext) {
+	It("loses the provider completely", Label("delete"), func(ctx SpecContext) {
 		at(second.proxy, func() {
-			By("Deleting what clusters share, as the documentation says")
+			By("Deleting shared objects, as documented")
 			for _, kind := range sharedKinds() {
 				objects := &unstructured.Unstructured{}
 				objects.SetGroupVersionKind(kind)

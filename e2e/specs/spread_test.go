@@ -87,13 +87,13 @@ var _ = Describe("Workers that name no failure domain", Ordered, Label(demonstra
 		Expect(newIn(c.spread(ctx, spec, infra.Domains), whole)).To(BeEmpty(), "those that stay are spread, without a move")
 	})
 
-	It("are in as many logical failure domains as are asked for", Label("logical"), func(ctx SpecContext) {
+	It("are in the requested number of logical failure domains", Label("logical"), func(ctx SpecContext) {
 		if c.deployment(ctx, Default).Spec.Template.Spec.FailureDomain != "" {
 			c.addDeployment(ctx, "", workers) // The other spec, which creates it, was not selected.
 		}
 		before := c.spread(ctx, spec, infra.Domains)
 		for _, step := range []struct{ domains, replaced int }{{3, 0}, {2, 1}, {4, 2}} {
-			By(fmt.Sprintf("Asking for %d", step.domains))
+			By(fmt.Sprintf("Requesting %d", step.domains))
 			c.distribute(ctx, func(distribution *faultlinev1.Distribution) {
 				distribution.Workers.DesiredFailureDomains = ptr.To(int32(step.domains))
 			})

@@ -30,12 +30,12 @@ import (
 )
 
 var (
-	providerName = flag.String("e2e.provider", provider.DefaultName, "infrastructure provider to test")
-	configPath   = flag.String("e2e.config", "", "end-to-end test configuration, in the format of Cluster API's test framework; empty for ../provider/<provider>/specs.yaml")
-	artifacts    = flag.String("e2e.artifacts-folder", "../../out/e2e", "where logs and objects are written")
-	fast         = flag.Bool("e2e.fast", false, "keep workload clusters in memory instead of booting machines")
-	name         = flag.String("e2e.cluster", "faultline", "name of the kind cluster")
-	keep         = flag.Bool("e2e.skip-resource-cleanup", false, "leave clusters as they are at the end of a spec")
+	providerName = flag.String("e2e.provider", provider.DefaultName, "Infrastructure provider to test.")
+	configPath   = flag.String("e2e.config", "", "End-to-end test configuration, in the format of Cluster API's test framework. Defaults to ../provider/<provider>/specs.yaml.")
+	artifacts    = flag.String("e2e.artifacts-folder", "../../out/e2e", "Directory for logs and objects.")
+	fast         = flag.Bool("e2e.fast", false, "Keep workload clusters in memory instead of booting machines.")
+	name         = flag.String("e2e.cluster", "faultline", "Name of the kind cluster.")
+	keep         = flag.Bool("e2e.skip-resource-cleanup", false, "Keep clusters at the end of a spec.")
 )
 
 // State that the specs share.

@@ -22,7 +22,7 @@ import (
 )
 
 var _ = Describe("An installation of upstream's provider", Serial, Label("upstream-upgrade", "vsphere", onlyFast, long), func() {
-	It("is upgraded to ours by clusterctl, and its cluster goes on", func(ctx SpecContext) {
+	It("is upgraded to ours by clusterctl, and its cluster keeps running", func(ctx SpecContext) {
 		next := installed(ctx).Version
 		specNamespace = takeover.Namespace
 		other := newUpstream(ctx, *name+"-upstream")

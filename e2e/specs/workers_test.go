@@ -24,7 +24,7 @@ import (
 var _ = Describe("Workers", Label("worker-domains", "vsphere", onlyFast), func() {
 	const spec = "worker-domains"
 
-	It("go where their MachineDeployment says, or wait while the zone is cordoned", func(ctx SpecContext) {
+	It("go to the failure domain of their MachineDeployment, or wait while the zone is cordoned", func(ctx SpecContext) {
 		c := newCluster(ctx, spec, 1, 1)
 		zones := infra.Domains
 

@@ -50,7 +50,7 @@ func (c Cluster) claimed(ctx context.Context) (missing string, err error) {
 		}
 	}
 	if len(now.Claims) != machines {
-		return fmt.Sprintf("%d claims, there are %d", machines, len(now.Claims)), nil
+		return fmt.Sprintf("%d claims, found %d", machines, len(now.Claims)), nil
 	}
 	return c.used(ctx, machines)
 }
@@ -63,7 +63,7 @@ func (m Managed) used(ctx context.Context, count int) (missing string, err error
 	}
 	used, _, err := unstructured.NestedInt64(pool.Object, "status", "ipAddresses", "used")
 	if used != int64(count) {
-		return fmt.Sprintf("%d addresses of the pool in use, there are %d", count, used), err
+		return fmt.Sprintf("%d addresses of the pool in use, found %d", count, used), err
 	}
 	return "", err
 }
@@ -73,12 +73,12 @@ func (m Managed) poolGone(ctx context.Context) (missing string, err error) {
 	for _, kind := range []string{"IPAddressClaim", "IPAddress"} {
 		left, err := m.listOf(ctx, ipamGroup, "v1beta2", kind)
 		if len(left) > 0 || err != nil {
-			return fmt.Sprintf("%d %s to go", len(left), kind), err
+			return fmt.Sprintf("deletion of %d %s", len(left), kind), err
 		}
 	}
 	err = m.Client.Delete(ctx, newPool())
 	if !apierrors.IsNotFound(err) {
-		return "the pool to go", err
+		return "deletion of the pool", err
 	}
 	return "", nil
 }

@@ -69,7 +69,7 @@ func (c Cluster) Gone(ctx context.Context) (missing string, err error) {
 	}
 	machines, err := c.VCenter.machines(ctx)
 	if len(machines) > 0 || err != nil {
-		return fmt.Sprintf("%d virtual machines to go", len(machines)), err
+		return fmt.Sprintf("deletion of %d virtual machines", len(machines)), err
 	}
 	return "", nil
 }
@@ -86,7 +86,7 @@ func (c Cluster) DeleteZones(ctx context.Context) error {
 		return err
 	}
 	if len(domains) != datacenters || len(zones) != datacenters {
-		return fmt.Errorf("there are %d failure domains and %d zones, not %d of each", len(domains), len(zones), datacenters)
+		return fmt.Errorf("there are %d failure domains and %d zones, want %d of each", len(domains), len(zones), datacenters)
 	}
 	if err := c.Client.Delete(ctx, &domains[0]); err != nil {
 		return err

@@ -73,7 +73,7 @@ func (m Managed) left(ctx context.Context, kinds ...string) (string, error) {
 	for _, kind := range kinds {
 		left, err := m.list(ctx, "v1beta2", kind)
 		if len(left) > 0 || err != nil {
-			return fmt.Sprintf("%d %s to go", len(left), kind), err
+			return fmt.Sprintf("deletion of %d %s", len(left), kind), err
 		}
 	}
 	return "", nil
@@ -129,11 +129,11 @@ func (m Managed) migrated(ctx context.Context, provider string, kinds int) (miss
 		return "", err
 	}
 	if len(versions) != kinds {
-		return fmt.Sprintf("%d CRDs, there are %d", kinds, len(versions)), nil
+		return fmt.Sprintf("%d CRDs, found %d", kinds, len(versions)), nil
 	}
 	for crd, stored := range versions {
 		if !slices.Equal(stored, []string{"v1beta2"}) {
-			return fmt.Sprintf("%s is stored in v1beta2 alone, not in %v", crd, stored), nil
+			return fmt.Sprintf("storedVersions of %s are v1beta2 only, not %v", crd, stored), nil
 		}
 	}
 	return "", nil
@@ -151,7 +151,7 @@ func (m Managed) gone(ctx context.Context, kinds ...string) (missing string, err
 	}
 	err = m.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, &clusterv1.Cluster{})
 	if !apierrors.IsNotFound(err) {
-		return "the Cluster to go", err
+		return "deletion of the Cluster", err
 	}
 	return "", nil
 }
@@ -167,7 +167,7 @@ func (m Managed) Settled(ctx context.Context, count int) (missing string, err er
 		return "", err
 	}
 	if len(machines.Items) != count {
-		return fmt.Sprintf("%d machines; there are %d", count, len(machines.Items)), nil
+		return fmt.Sprintf("%d machines, found %d", count, len(machines.Items)), nil
 	}
 	for i := range machines.Items {
 		if missing := unsettled(&machines.Items[i]); missing != "" {

@@ -231,7 +231,7 @@ func (c hostCluster) adopted(ctx context.Context) (missing string, err error) {
 			return "", err
 		}
 		if cluster := secret.Labels[clusterv1.ClusterNameLabel]; cluster != "" {
-			return fmt.Sprintf("Secret %s is no cluster's, not that of %s", name, cluster), nil
+			return fmt.Sprintf("Secret %s without a cluster, not of %s", name, cluster), nil
 		}
 	}
 	return "", nil

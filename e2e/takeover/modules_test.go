@@ -101,7 +101,7 @@ func (c Cluster) apart(ctx context.Context, owners ...string) (missing string, e
 		}
 		says, _, _ := unstructured.NestedString(vms[i].Object, "status", "moduleUUID")
 		if owner := recorded[says]; owner == "" || !strings.HasPrefix(name, owner+"-") || !slices.Contains(modules[says], machines[name].Reference) {
-			return fmt.Sprintf("%s in a cluster module of its owner: it says %q, which is of %q, and there are %v", name, says, owner, modules), nil
+			return fmt.Sprintf("%s in a cluster module of its owner: it records %q, which is of %q; existing modules are %v", name, says, owner, modules), nil
 		}
 	}
 	return "", nil

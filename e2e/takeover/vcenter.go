@@ -63,7 +63,7 @@ func NewVCenter(ctx context.Context, host string, user *url.Userinfo) (v *VCente
 	model.Datacenter, model.Cluster, model.ClusterHost, model.Host, model.Machine = datacenters, 1, 2, 0, 1
 	model.ServiceContent.About.Version = vCenterVersion
 	if err := model.Create(); err != nil {
-		return nil, fmt.Errorf("making the inventory: %w", err)
+		return nil, fmt.Errorf("creating the inventory: %w", err)
 	}
 	model.Service.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	model.Service.RegisterEndpoints = true
@@ -112,7 +112,7 @@ func (v *VCenter) thumbprint() string { return v.server.CertificateInfo().Thumbp
 func (v *VCenter) makeTemplates(ctx context.Context) error {
 	machines, err := find.NewFinder(v.client.Client).VirtualMachineList(ctx, "/*/vm/*")
 	if err != nil {
-		return fmt.Errorf("finding what becomes templates: %w", err)
+		return fmt.Errorf("finding the VMs for templates: %w", err)
 	}
 	for _, machine := range machines {
 		snapshot, err := machine.CreateSnapshot(ctx, "base", "", false, false)
@@ -120,7 +120,7 @@ func (v *VCenter) makeTemplates(ctx context.Context) error {
 			err = snapshot.Wait(ctx)
 		}
 		if err != nil {
-			return fmt.Errorf("making a snapshot: %w", err)
+			return fmt.Errorf("creating a snapshot: %w", err)
 		}
 		renamed, err := machine.Rename(ctx, template)
 		if err == nil {
@@ -130,7 +130,7 @@ func (v *VCenter) makeTemplates(ctx context.Context) error {
 			err = machine.MarkAsTemplate(ctx)
 		}
 		if err != nil {
-			return fmt.Errorf("making a template: %w", err)
+			return fmt.Errorf("creating a template: %w", err)
 		}
 	}
 	return nil
@@ -146,7 +146,7 @@ func (v *VCenter) makeTags(ctx context.Context) error {
 	for _, category := range []string{regionCategory, zoneCategory} {
 		of := []string{"Datacenter", "ClusterComputeResource"}
 		if _, err := manager.CreateCategory(ctx, &tags.Category{Name: category, Cardinality: "SINGLE", AssociableTypes: of}); err != nil {
-			return fmt.Errorf("making tag category %s: %w", category, err)
+			return fmt.Errorf("creating tag category %s: %w", category, err)
 		}
 	}
 	finder := find.NewFinder(v.client.Client)
@@ -169,7 +169,7 @@ func (v *VCenter) makeTags(ctx context.Context) error {
 func attach(ctx context.Context, manager *tags.Manager, category, tag string, to mo.Reference) error {
 	if _, err := manager.GetTagForCategory(ctx, tag, category); err != nil {
 		if _, err := manager.CreateTag(ctx, &tags.Tag{Name: tag, CategoryID: category}); err != nil {
-			return fmt.Errorf("making tag %s: %w", tag, err)
+			return fmt.Errorf("creating tag %s: %w", tag, err)
 		}
 	}
 	found, err := manager.GetTagForCategory(ctx, tag, category)
@@ -258,7 +258,7 @@ func (v *VCenter) giveAddresses(ctx context.Context) error {
 		}
 		// It may have been deleted in the meantime.
 		if err != nil && ctx.Err() == nil && property.DefaultCollector(v.client.Client).RetrieveOne(ctx, reference, []string{"name"}, &mo.VirtualMachine{}) == nil {
-			return fmt.Errorf("giving %s an address: %w", machine.Name, err)
+			return fmt.Errorf("setting the address of %s: %w", machine.Name, err)
 		}
 	}
 	return nil

@@ -75,7 +75,7 @@ func TestAClusterOfUpstreamsManagerForVSphereGoesOnUnderOurs(t *testing.T) {
 	w.remediate()
 	w.delete()
 	if w.older {
-		w.Expect(w.management.Apply(t.Context(), w.upstream)).To(MatchError(ContainSubstring("status.storedVersions[0]")), "there is no way back to v1beta1")
+		w.Expect(w.management.Apply(t.Context(), w.upstream)).To(MatchError(ContainSubstring("status.storedVersions[0]")), "v1beta1 cannot be restored")
 	}
 }
 

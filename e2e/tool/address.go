@@ -23,5 +23,5 @@ func ReachableAddress(address string) (string, error) {
 			return net.JoinHostPort(network.IP.String(), port), nil
 		}
 	}
-	return "", errors.New("this machine has no address that others reach: give one to --listen")
+	return "", errors.New("this machine has no address that other machines reach: set one with --listen")
 }

@@ -21,7 +21,7 @@ func ParseFlags(flags *flag.FlagSet, args []string) error {
 		return err
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("%q is no flag: flags begin with --, and %s", flags.Arg(0), seeHelp(flags))
+		return fmt.Errorf("unexpected argument %q: flags begin with --, %s", flags.Arg(0), seeHelp(flags))
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func ParseWords(flags *flag.FlagSet, args []string) error {
 	// Package flag stops at the first argument: a flag after it would be ignored.
 	words := flags.Args()
 	if i := slices.IndexFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") }); i >= 0 {
-		return fmt.Errorf("flags go before words: %s %s", flags.Name(), strings.Join(append(words[i:], words[:i]...), " "))
+		return fmt.Errorf("flags must precede arguments: %s %s", flags.Name(), strings.Join(append(words[i:], words[:i]...), " "))
 	}
 	return nil
 }
@@ -59,26 +59,26 @@ func showUsage(flags *flag.FlagSet) {
 }
 
 func seeHelp(flags *flag.FlagSet) string {
-	return fmt.Sprintf("`%s --help` lists those there are", flags.Name())
+	return fmt.Sprintf(`see "%s --help"`, flags.Name())
 }
 
 // inOurWords rewrites a message of package flag with the fix.
 func inOurWords(flags *flag.FlagSet, message string) string {
 	if name, ok := strings.CutPrefix(message, "flag provided but not defined: -"); ok {
-		return "there is no flag --" + name + ": " + seeHelp(flags)
+		return "unknown flag --" + name + ": " + seeHelp(flags)
 	}
 	if syntax, ok := strings.CutPrefix(message, "bad flag syntax: "); ok {
-		return syntax + " is no flag: " + seeHelp(flags)
+		return "bad flag syntax " + syntax + ": " + seeHelp(flags)
 	}
 	if name, ok := strings.CutPrefix(message, "flag needs an argument: -"); ok {
-		return fmt.Sprintf("--%s has no value: write --%s=VALUE, %s", name, name, expected(flags, name))
+		return fmt.Sprintf("--%s needs a value: --%s=VALUE, %s", name, name, expected(flags, name))
 	}
 	invalid := regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-([^:]+): (.*)$`)
 	if found := invalid.FindStringSubmatch(message); found != nil {
 		value, name, reason := found[1], found[2], found[3]
 		switch reason {
 		case "parse error":
-			reason = "it is " + expected(flags, name)
+			reason = "must be " + expected(flags, name)
 		case "value out of range":
 			reason = "the number is too large"
 		}
@@ -97,17 +97,17 @@ func expected(flags *flag.FlagSet, name string) string {
 	case bool:
 		return "true or false"
 	case int, int64:
-		return "a whole number"
+		return "an integer"
 	case uint, uint64:
-		return "a whole number from 0 on"
+		return "an integer of 0 or more"
 	case float64:
-		return "a number such as 0.2"
+		return "a number, for example 0.2"
 	case time.Duration:
-		return "a time such as 90s or 5m"
+		return "a duration, for example 90s or 5m"
 	}
 	return asHelpSays(flags)
 }
 
 func asHelpSays(flags *flag.FlagSet) string {
-	return fmt.Sprintf("as `%s --help` says", flags.Name())
+	return fmt.Sprintf(`as described by "%s --help"`, flags.Name())
 }

@@ -23,7 +23,7 @@ func command() (*flag.FlagSet, *bytes.Buffer) {
 	flags.Uint64("seed", 1, "what is random")
 	flags.Float64("jitter", 0, "share")
 	flags.Duration("boot", time.Second, "time to boot")
-	flags.Func("provider", "who", func(string) error { return errors.New("it is one of a or b") })
+	flags.Func("provider", "who", func(string) error { return errors.New("must be a or b") })
 	return flags, written
 }
 
@@ -33,18 +33,18 @@ func TestWhatIsWrongWithFlagsIsOneLineThatSaysWhatToDo(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--frobnicate"}, "there is no flag --frobnicate: `try --help` lists those there are"},
-		{[]string{"--kils=3"}, "there is no flag --kils: `try --help` lists those there are"},
-		{[]string{"--kills"}, "--kills has no value: write --kills=VALUE, a whole number"},
-		{[]string{"--kills=x"}, `--kills="x": it is a whole number`},
+		{[]string{"--frobnicate"}, `unknown flag --frobnicate: see "try --help"`},
+		{[]string{"--kils=3"}, `unknown flag --kils: see "try --help"`},
+		{[]string{"--kills"}, "--kills needs a value: --kills=VALUE, an integer"},
+		{[]string{"--kills=x"}, `--kills="x": must be an integer`},
 		{[]string{"--kills", "99999999999999999999"}, `--kills="99999999999999999999": the number is too large`},
-		{[]string{"--seed=-1"}, `--seed="-1": it is a whole number from 0 on`},
-		{[]string{"--jitter=much"}, `--jitter="much": it is a number such as 0.2`},
-		{[]string{"--boot=5"}, `--boot="5": it is a time such as 90s or 5m`},
-		{[]string{"--keep=perhaps"}, `--keep="perhaps": it is true or false`},
-		{[]string{"--provider=c"}, `--provider="c": it is one of a or b`},
-		{[]string{"---keep"}, "---keep is no flag: `try --help` lists those there are"},
-		{[]string{"metal3"}, `"metal3" is no flag: flags begin with --, and ` + "`try --help` lists those there are"},
+		{[]string{"--seed=-1"}, `--seed="-1": must be an integer of 0 or more`},
+		{[]string{"--jitter=much"}, `--jitter="much": must be a number, for example 0.2`},
+		{[]string{"--boot=5"}, `--boot="5": must be a duration, for example 90s or 5m`},
+		{[]string{"--keep=perhaps"}, `--keep="perhaps": must be true or false`},
+		{[]string{"--provider=c"}, `--provider="c": must be a or b`},
+		{[]string{"---keep"}, `bad flag syntax ---keep: see "try --help"`},
+		{[]string{"metal3"}, `unexpected argument "metal3": flags begin with --, see "try --help"`},
 	} {
 		g := NewWithT(t)
 		flags, written := command()
@@ -68,5 +68,5 @@ func TestFlagsAfterAWordAreNotOverlooked(t *testing.T) {
 	g.Expect(ParseWords(flags, []string{"--kills=3", "up", "now"})).To(Succeed())
 	g.Expect(flags.Args()).To(Equal([]string{"up", "now"}))
 	flags, _ = command()
-	g.Expect(ParseWords(flags, []string{"up", "--keep"})).To(MatchError("flags go before words: try --keep up"))
+	g.Expect(ParseWords(flags, []string{"up", "--keep"})).To(MatchError("flags must precede arguments: try --keep up"))
 }

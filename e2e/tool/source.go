@@ -34,7 +34,7 @@ func ParseSource(text string) (Source, error) {
 	case SourceAuto, SourceBuild, SourcePublished:
 		return s, nil
 	}
-	return "", fmt.Errorf("there is no source %q: it is %s, %s or %s", text, SourceAuto, SourceBuild, SourcePublished)
+	return "", fmt.Errorf("unknown source %q: must be %s, %s or %s", text, SourceAuto, SourceBuild, SourcePublished)
 }
 
 // Published reports whether to use published programs and images. Only SourceAuto calls answers.
@@ -60,7 +60,7 @@ func AskRegistry(ctx context.Context, url string) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusUnauthorized {
-		return fmt.Errorf("it answers %s", response.Status)
+		return fmt.Errorf("unexpected response: %s", response.Status)
 	}
 	return nil
 }

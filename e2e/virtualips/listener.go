@@ -43,7 +43,7 @@ func (l *listener) lead(ctx context.Context, from net.Conn) {
 	defer func() { _ = from.Close() }()
 	backends, err := l.backends(ctx)
 	if err != nil {
-		ctrl.Log.Error(err, "Leading a connection to an endpoint")
+		ctrl.Log.Error(err, "Failed to forward a connection to an endpoint")
 		return
 	}
 	to := dial(ctx, backends)

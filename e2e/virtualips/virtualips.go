@@ -58,7 +58,7 @@ func (a *Announcer) Run(ctx context.Context) {
 	defer a.end(ctx)
 	for ctx.Err() == nil {
 		if err := a.follow(ctx); err != nil && ctx.Err() == nil {
-			ctrl.Log.Error(err, "Announcing the addresses of load balancers")
+			ctrl.Log.Error(err, "Failed to announce the addresses of load balancers")
 			wait(ctx, retry)
 		}
 	}
@@ -68,7 +68,7 @@ func (a *Announcer) end(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	for at := range a.fronts {
 		if err := a.close(ctx, at); err != nil {
-			ctrl.Log.Error(err, "Giving up an address")
+			ctrl.Log.Error(err, "Failed to release an address")
 		}
 	}
 	a.connections.Wait()
@@ -138,11 +138,11 @@ func (a *Announcer) announce(ctx context.Context, wanted map[front]bool) error {
 
 func (a *Announcer) open(ctx context.Context, at front) error {
 	if err := a.card.Take(ctx, at.address); err != nil {
-		return fmt.Errorf("taking address %s: %w", at.address, err)
+		return fmt.Errorf("adding address %s: %w", at.address, err)
 	}
 	found, err := new(net.ListenConfig).Listen(ctx, "tcp", netip.AddrPortFrom(at.address, uint16(at.port)).String()) //nolint:gosec // it is a port
 	if err != nil {
-		return fmt.Errorf("answering for Service %s: %w", at.service, err)
+		return fmt.Errorf("listening for Service %s: %w", at.service, err)
 	}
 	l := &listener{Listener: found, backends: func(ctx context.Context) ([]string, error) { return a.backends(ctx, at) }}
 	a.fronts[at] = l
@@ -180,7 +180,7 @@ func (a *Announcer) backends(ctx context.Context, at front) ([]string, error) {
 }
 
 func backendsOf(all []discoveryv1.EndpointSlice, name string) []string {
-	found := map[string]bool{} // whose order is random
+	found := map[string]bool{} // in random order
 	for i := range all {
 		for _, port := range all[i].Ports {
 			if port.Port == nil || port.Name != nil && *port.Name != name {

@@ -106,9 +106,9 @@ func judge(found []Finding, allowances []Allowed, now time.Time) error {
 		until, err := time.Parse(time.DateOnly, a.Until)
 		switch {
 		case err != nil || a.Why == "":
-			errs = append(errs, fmt.Errorf("the allowance for %s must have a reason, and a day such as 2027-01-31", a.ID))
+			errs = append(errs, fmt.Errorf("the allowance for %s must have a reason and a date, for example 2027-01-31", a.ID))
 		case !slices.ContainsFunc(found, func(f Finding) bool { return f.ID == a.ID }):
-			errs = append(errs, fmt.Errorf("no program has %s any more: remove its allowance", a.ID))
+			errs = append(errs, fmt.Errorf("no program has %s: remove its allowance", a.ID))
 		case now.After(until):
 			errs = append(errs, fmt.Errorf("the allowance for %s ended on %s (%s): fix it, or extend the allowance", a.ID, a.Until, a.Why))
 		default:

@@ -36,7 +36,7 @@ func TestAnAllowanceEndsAndIsRemovedWhenNothingNeedsIt(t *testing.T) {
 	g := NewWithT(t)
 	found := []Finding{{Program: "manager", ID: "GO-2026-0001"}}
 	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
-	for until, want := range map[string]string{"2026-12-31": "", "2026-11-30": "ended on 2026-11-30", "soon": "must have a reason, and a day"} {
+	for until, want := range map[string]string{"2026-12-31": "", "2026-11-30": "ended on 2026-11-30", "soon": "must have a reason and a date"} {
 		err := judge(found, []Allowed{{ID: "GO-2026-0001", Why: "nothing calls it", Until: until}}, now)
 		if want == "" {
 			g.Expect(err).NotTo(HaveOccurred())

@@ -19,7 +19,7 @@ func (c *cluster) boot(ctx context.Context, m machine) error {
 	defer c.mu.Unlock()
 	for other, n := range c.nodes {
 		if n.name == m.nodeName {
-			return fmt.Errorf("booting machine %s: node %s is machine %s's already", m.name, m.nodeName, other)
+			return fmt.Errorf("booting machine %s: node %s already belongs to machine %s", m.name, m.nodeName, other)
 		}
 	}
 	// The node must be created first: an etcd member without a node would be considered a leftover and removed.
@@ -163,6 +163,6 @@ func (c *cluster) removeNode(ctx context.Context, machine string) error {
 		return fmt.Errorf("removing node %s of machine %s: %w", n.name, machine, err)
 	}
 	delete(c.nodes, machine)
-	c.log.Info("Node is gone", "machine", machine, "node", n.name)
+	c.log.Info("Node deleted", "machine", machine, "node", n.name)
 	return nil
 }

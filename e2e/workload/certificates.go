@@ -29,7 +29,7 @@ type authority struct {
 func authorityFrom(s *corev1.Secret) (*authority, error) {
 	for _, key := range []string{secret.TLSCrtDataName, secret.TLSKeyDataName} {
 		if len(s.Data[key]) == 0 {
-			return nil, fmt.Errorf("secret %s/%s has no %s: clusters whose authorities are elsewhere, as with an external etcd, cannot be simulated",
+			return nil, fmt.Errorf("secret %s/%s has no %s: clusters with external authorities, for example for an external etcd, cannot be simulated",
 				s.Namespace, s.Name, key)
 		}
 	}

@@ -149,7 +149,7 @@ func (c *cluster) restConfig() (*rest.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pki == nil || !c.frontend.isOpen() {
-		return nil, fmt.Errorf("no API server of cluster %s is up", c.key)
+		return nil, fmt.Errorf("no API server of cluster %s is running", c.key)
 	}
 	pair, err := c.pki.cluster.administrator()
 	if err != nil {

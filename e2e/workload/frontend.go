@@ -69,7 +69,7 @@ func newFrontend(listener net.Listener, handler http.Handler, logger logr.Logger
 func (f *frontend) serve() {
 	err := f.server.ServeTLS(f, "", "")
 	if !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-		f.log.Error(err, "The endpoint stopped answering", "address", f.Addr().String())
+		f.log.Error(err, "The endpoint stopped accepting connections", "address", f.Addr().String())
 	}
 }
 
@@ -156,7 +156,7 @@ func (f *frontend) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, er
 	}
 	certificate, ok := f.etcd[hello.ServerName]
 	if !ok {
-		return nil, fmt.Errorf("pod %s does not answer", hello.ServerName)
+		return nil, fmt.Errorf("pod %s does not respond", hello.ServerName)
 	}
 	return certificate, nil
 }

@@ -53,7 +53,7 @@ func (s *Simulator) pause(object *clusterv1.Cluster) bool {
 func (s *Simulator) resume(ctx context.Context) error {
 	list := &clusterv1.ClusterList{}
 	if err := s.manager.GetAPIReader().List(ctx, list); err != nil {
-		return fmt.Errorf("looking for clusters: %w", err)
+		return fmt.Errorf("listing clusters: %w", err)
 	}
 	for i := range list.Items {
 		if _, err := s.adopt(&list.Items[i]); err != nil {

@@ -91,7 +91,7 @@ func TestMachineBootsWhenEverythingItNeedsHasCome(t *testing.T) {
 		m.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "TestConfig", Name: "cp-0"}
 	})
 	_, err := w.simulator.ClientFor(w.namespace, "blue")
-	w.Expect(err).To(MatchError(ContainSubstring("no API server of cluster " + w.namespace + "/blue is up")))
+	w.Expect(err).To(MatchError(ContainSubstring("no API server of cluster " + w.namespace + "/blue is running")))
 
 	m.Spec.Bootstrap.DataSecretName = ptr.To("cp-0")
 	w.Expect(w.client.Update(t.Context(), m)).To(Succeed())

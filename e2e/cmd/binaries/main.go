@@ -25,13 +25,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
 		_, _ = fmt.Fprintln(stderr, "Usage: binaries [--assets] [--print-path] [--print-cache] [NAME...]")
-		_, _ = fmt.Fprintln(stderr, "Makes the named programs; without a name those of the demo.")
+		_, _ = fmt.Fprintln(stderr, "Builds the named programs, by default those of the demo.")
 		flags.PrintDefaults()
 	}
-	assets := flags.Bool("assets", false, "what tests need: etcd, kube-apiserver, kube-scheduler and kubectl")
-	printPath := flags.Bool("print-path", false, "write the folder to use as "+binaries.AssetsVariable+" to standard output, after building what it needs")
-	printCache := flags.Bool("print-cache", false, "write the folder of the programs that all clones share to standard output, and build nothing")
-	shown := flags.String("provider", binaries.DefaultProvider, "the provider of the demo")
+	assets := flags.Bool("assets", false, "Build the programs for tests: etcd, kube-apiserver, kube-scheduler and kubectl.")
+	printPath := flags.Bool("print-path", false, "Build missing programs and print the directory for "+binaries.AssetsVariable+".")
+	printCache := flags.Bool("print-cache", false, "Print the directory of the programs that all clones share, and build nothing.")
+	shown := flags.String("provider", binaries.DefaultProvider, "Infrastructure provider of the demo.")
 	if err := tool.ParseWords(flags, args); err != nil {
 		return err
 	}

@@ -22,18 +22,18 @@ import (
 func runBench(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	options := benchmark.Options{Out: stdout, Progress: stderr}
 	flags := flag.NewFlagSet("e2e bench", flag.ContinueOnError)
-	chosen := all.Flag[benchmark.Provider](flags, "infrastructure provider to measure")
-	flags.Func("machines", "comma-separated numbers of machines to make at once (default: those of the aims)", func(value string) (err error) {
+	chosen := all.Flag[benchmark.Provider](flags, "Infrastructure provider to measure")
+	flags.Func("machines", "Comma-separated numbers of machines to create at once. Defaults to those that have targets.", func(value string) (err error) {
 		options.Machines, err = numbers(value)
 		return err
 	})
-	flags.StringVar(&options.Scale, "scale", "", "measure what is large in place of everything else: 1, for vsphere, is 2,000 machines "+
-		"beside 10,000 virtual machines of others, for metal3 500 workers and the control planes of 1,000 clusters that are spread over failure "+
-		"domains, for harvester 200 machines that are watched at rest for 10 minutes; or what differs from that, as "+
-		"machines=300,foreign=2000,watch=20s,outage=30s, clusters=100,workers=50,watch=10s and machines=50,watch=1m")
-	manager := flags.String("manager", "", "`program` to measure in the place of our manager: another one for the same kinds, or a script "+
-		"that translates the arguments of ours for it")
-	release := flags.String("release", "", "kustomize `folder` of that manager's release, with its CRDs, roles and Deployment")
+	flags.StringVar(&options.Scale, "scale", "", "Run only the scale benchmark. 1 selects the defaults: for vsphere 2,000 machines "+
+		"in addition to 10,000 unrelated virtual machines, for metal3 500 workers and the control planes of 1,000 clusters that are spread over failure "+
+		"domains, for harvester 200 machines that are idle for 10 minutes. Other values override defaults, for example "+
+		"machines=300,foreign=2000,watch=20s,outage=30s, clusters=100,workers=50,watch=10s or machines=50,watch=1m.")
+	manager := flags.String("manager", "", "`Program` to measure instead of Faultline's manager: another manager for the same kinds, or a script "+
+		"that translates the arguments of Faultline's manager for it.")
+	release := flags.String("release", "", "Kustomize `directory` of that manager's release, with its CRDs, roles and Deployment.")
 	err := tool.ParseFlags(flags, args)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func another(manager, release string) (*provider.OtherManager, error) {
 		return nil, nil
 	}
 	if manager == "" || release == "" {
-		return nil, errors.New("--manager and --release go together: a program, and the folder of what it needs")
+		return nil, errors.New("--manager and --release must be set together")
 	}
 	program, err := filepath.Abs(manager)
 	if err != nil {
@@ -66,7 +66,7 @@ func numbers(list string) ([]int, error) {
 	for _, field := range strings.Split(list, ",") {
 		number, err := strconv.Atoi(strings.TrimSpace(field))
 		if err != nil || number < 1 {
-			return nil, errors.New("they are whole numbers from 1 on with commas between, such as 1,10,50")
+			return nil, errors.New("must be comma-separated integers of 1 or more, for example 1,10,50")
 		}
 		all = append(all, number)
 	}

@@ -19,10 +19,10 @@ import (
 func runDemo(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	options := demo.Options{Out: stdout}
 	flags := flag.NewFlagSet("e2e demo", flag.ContinueOnError)
-	chosen := all.Flag[provider.InDemo](flags, "infrastructure provider to show")
-	flags.StringVar(&options.Flavor, "flavor", "", "flavor of its cluster template, such as topology; empty for the plain one")
-	flags.StringVar(&options.Story, "story", "", "what happens to the cluster: "+strings.Join(demo.Stories(), ", ")+"; empty for "+demo.StoryOutage)
-	flags.BoolVar(&options.Keep, "keep", false, "leave everything running with the cluster in it, until Ctrl-C")
+	chosen := all.Flag[provider.InDemo](flags, "Infrastructure provider to show")
+	flags.StringVar(&options.Flavor, "flavor", "", "Flavor of the cluster template, for example topology. Defaults to the template without a flavor.")
+	flags.StringVar(&options.Story, "story", "", "Scenario to run: "+strings.Join(demo.Stories(), ", ")+". Defaults to "+demo.StoryOutage+".")
+	flags.BoolVar(&options.Keep, "keep", false, "Keep the environment and the cluster running until Ctrl-C.")
 	if err := tool.ParseFlags(flags, args); err != nil {
 		return err
 	}

@@ -25,17 +25,17 @@ func runKind(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags := flag.NewFlagSet("e2e kind", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() { usageOfKind(flags, stderr) }
-	name := flags.String("name", "faultline", "name of the kind cluster")
-	providers := flags.String("providers", provider.DefaultName, "our providers to install, with commas between: "+strings.Join(all.Names[provider.InKind](), ","))
+	name := flags.String("name", "faultline", "Name of the kind cluster.")
+	providers := flags.String("providers", provider.DefaultName, "Comma-separated list of providers to install: "+strings.Join(all.Names[provider.InKind](), ",")+".")
 	from := tool.SourceAuto
-	flags.Func("images", "images of others: published, build, or auto to find out whether a registry answers (default auto)", func(text string) (err error) {
+	flags.Func("images", "Source of third-party images: published, build, or auto to use published images if a registry responds. Defaults to auto.", func(text string) (err error) {
 		from, err = tool.ParseSource(text)
 		return err
 	})
-	boot := flags.Bool("boot", false, "let the machines of the simulated infrastructure boot: each is a container")
+	boot := flags.Bool("boot", false, "Boot the machines of the simulated infrastructure as containers.")
 	var named docker.Release
-	flags.StringVar(&named.Version, "version", "", "with managers: tag of the images (default that of the sources)")
-	flags.StringVar(&named.Registry, "registry", "", "with managers: registry and path of the images instead of docker.io/faultline")
+	flags.StringVar(&named.Version, "version", "", "Tag of the images, only with managers. Defaults to that of the sources.")
+	flags.StringVar(&named.Registry, "registry", "", "Registry and path of the images, only with managers. Defaults to docker.io/faultline.")
 	if err := tool.ParseWords(flags, args); err != nil {
 		return err
 	}
@@ -77,24 +77,24 @@ func checkKind(words []string) error {
 	actions := []string{"up", "down", "images", "managers", "template"}
 	switch {
 	case len(words) == 0:
-		return errors.New("say what to do: e2e kind up, or one of " + strings.Join(actions[1:], ", "))
+		return errors.New("an action is required: e2e kind up, or one of " + strings.Join(actions[1:], ", "))
 	case !slices.Contains(actions, words[0]):
-		return fmt.Errorf("there is no %q: say one of %s", "e2e kind "+words[0], strings.Join(actions, ", "))
+		return fmt.Errorf("unknown action %q: must be one of %s", "e2e kind "+words[0], strings.Join(actions, ", "))
 	case words[0] == "template" && (len(words) < 2 || len(words) > 3):
-		return errors.New("name the cluster, and no more than a flavor: e2e kind template NAME [FLAVOR]")
+		return errors.New("the name of the cluster is required, the flavor is optional: e2e kind template NAME [FLAVOR]")
 	case words[0] != "template" && len(words) > 1:
-		return fmt.Errorf("%q is not asked for: write e2e kind %s", strings.Join(words[1:], " "), words[0])
+		return fmt.Errorf("unexpected argument %q: run e2e kind %s", strings.Join(words[1:], " "), words[0])
 	}
 	return nil
 }
 
 func usageOfKind(flags *flag.FlagSet, w io.Writer) {
 	_, _ = fmt.Fprintln(w, "Usage: e2e kind [flags] up|down|images|managers|template")
-	_, _ = fmt.Fprintln(w, "  up      brings everything up, or completes what is up in part")
-	_, _ = fmt.Fprintln(w, "  down    removes what up made, save for caches")
-	_, _ = fmt.Fprintln(w, "  images  builds what up needs")
-	_, _ = fmt.Fprintln(w, "  managers  builds the images of our providers only")
-	_, _ = fmt.Fprintln(w, "  template NAME [FLAVOR]  writes the manifest of a workload cluster")
+	_, _ = fmt.Fprintln(w, "  up      creates the environment, or completes it")
+	_, _ = fmt.Fprintln(w, "  down    removes what up created, except for caches")
+	_, _ = fmt.Fprintln(w, "  images  builds the images for up")
+	_, _ = fmt.Fprintln(w, "  managers  builds only the images of the providers")
+	_, _ = fmt.Fprintln(w, "  template NAME [FLAVOR]  prints the manifest of a workload cluster")
 	flags.PrintDefaults()
 }
 

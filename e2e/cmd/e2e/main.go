@@ -25,12 +25,12 @@ type subcommand struct {
 
 func subcommands() []subcommand {
 	return []subcommand{
-		{"demo", "shows a cluster over failure domains: a domain breaks and is repaired", runDemo},
-		{"bench", "prints what a provider's manager costs", runBench},
-		{"storm", "kills a provider's manager at random moments, and looks for what got lost", runStorm},
-		{"kind", "brings up a kind cluster with Cluster API, our providers and what they drive", runKind},
-		{"release", "writes what clusterctl, kubectl and helm install", runRelease},
-		{"vulncheck", "fails when a program of the repository has code with a known vulnerability", runVulncheck},
+		{"demo", "runs a cluster over failure domains while a domain breaks and is repaired", runDemo},
+		{"bench", "measures the costs of a provider's manager", runBench},
+		{"storm", "kills a provider's manager at random moments and checks for lost resources", runStorm},
+		{"kind", "creates a kind cluster with Cluster API, the providers and their simulators", runKind},
+		{"release", "writes the release files for clusterctl, kubectl and helm", runRelease},
+		{"vulncheck", "fails if a program of the repository has a known vulnerability", runVulncheck},
 	}
 }
 
@@ -46,5 +46,5 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		_, _ = fmt.Fprintf(&list, "  %-10s %s\n", one.name, one.does)
 	}
-	return errors.New("name what to do: e2e SUBCOMMAND [flags], and --help after it lists the flags\n" + strings.TrimSuffix(list.String(), "\n"))
+	return errors.New("a subcommand is required: e2e SUBCOMMAND [flags], --help lists the flags\n" + strings.TrimSuffix(list.String(), "\n"))
 }

@@ -15,21 +15,21 @@ import (
 func TestWordsThatSayNothingAreRefusedInOneLine(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
-		"":                             "name what to do: e2e SUBCOMMAND",
-		"frobnicate":                   "  kind       brings up a kind cluster",
-		"--kills=3":                    "name what to do",
-		"storm --kils=3":               "there is no flag --kils: `e2e storm --help` lists those there are",
-		"demo metal3":                  `"metal3" is no flag`,
-		"bench --manager=x":            "--manager and --release go together",
-		"release":                      "say --version and --out",
-		"kind":                         "say what to do: e2e kind up, or one of down, images, managers, template",
-		"kind frobnicate":              `there is no "e2e kind frobnicate": say one of up, down, images, managers, template`,
-		"kind up now":                  `"now" is not asked for: write e2e kind up`,
-		"kind up --boot":               "flags go before words: e2e kind --boot up",
-		"kind template":                "name the cluster, and no more than a flavor: e2e kind template NAME [FLAVOR]",
+		"":                             "a subcommand is required: e2e SUBCOMMAND",
+		"frobnicate":                   "  kind       creates a kind cluster",
+		"--kills=3":                    "a subcommand is required",
+		"storm --kils=3":               `unknown flag --kils: see "e2e storm --help"`,
+		"demo metal3":                  `unexpected argument "metal3"`,
+		"bench --manager=x":            "--manager and --release must be set together",
+		"release":                      "--version and --out must be set",
+		"kind":                         "an action is required: e2e kind up, or one of down, images, managers, template",
+		"kind frobnicate":              `unknown action "e2e kind frobnicate": must be one of up, down, images, managers, template`,
+		"kind up now":                  `unexpected argument "now": run e2e kind up`,
+		"kind up --boot":               "flags must precede arguments: e2e kind --boot up",
+		"kind template":                "the name of the cluster is required, the flavor is optional: e2e kind template NAME [FLAVOR]",
 		"kind --providers=abacus up":   "abacus",
 		"kind --images=imagined up":    "imagined",
-		"kind --boot=perhaps template": `--boot="perhaps": it is true or false`,
+		"kind --boot=perhaps template": `--boot="perhaps": must be true or false`,
 	} {
 		g := NewWithT(t)
 		var stdout, stderr bytes.Buffer

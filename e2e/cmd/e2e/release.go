@@ -17,15 +17,15 @@ import (
 func runRelease(_ context.Context, args []string, stdout, _ io.Writer) error {
 	flags := flag.NewFlagSet("e2e release", flag.ContinueOnError)
 	var r release.Release
-	flags.StringVar(&r.Root, "root", "..", "root folder of the repository")
-	flags.StringVar(&r.Version, "version", "", "version of the release, such as v2.0.0; the tag of its images")
-	flags.StringVar(&r.Registry, "registry", "", "registry and path of its images instead of docker.io/faultline")
-	flags.StringVar(&r.Out, "out", "", "folder that gets the release")
+	flags.StringVar(&r.Root, "root", "..", "Root directory of the repository.")
+	flags.StringVar(&r.Version, "version", "", "Version of the release and tag of its images, for example v2.0.0.")
+	flags.StringVar(&r.Registry, "registry", "", "Registry and path of the images. Defaults to docker.io/faultline.")
+	flags.StringVar(&r.Out, "out", "", "Directory to write the release to.")
 	if err := tool.ParseFlags(flags, args); err != nil {
 		return err
 	}
 	if r.Version == "" || r.Out == "" {
-		return fmt.Errorf("say --version and --out")
+		return fmt.Errorf("--version and --out must be set")
 	}
 	folders, err := r.Write()
 	if err != nil {

@@ -22,18 +22,18 @@ import (
 func runStorm(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	options := chaos.Options{Out: stdout, Progress: stderr}
 	flags := flag.NewFlagSet("e2e storm", flag.ContinueOnError)
-	chosen := all.Flag[provider.InStorm](flags, "infrastructure provider whose manager is killed")
-	flags.IntVar(&options.Kills, "kills", chaos.DefaultKills, "how often it is killed in each mode")
-	flags.IntVar(&options.Machines, "machines", chaos.DefaultMachines, "about how many machines there are at a time")
-	flags.StringVar(&options.Mode, "mode", "", "how the infrastructure behaves, every way in turn when empty; "+chaos.RebalanceMode+" moves machines of control planes instead, "+
-		chaos.SoakMode+" has clusters come and go and looks at what the manager keeps of them")
-	flags.IntVar(&options.Clusters, "clusters", chaos.DefaultClusters, "how many clusters come and go in mode "+chaos.SoakMode)
-	flags.StringVar(&options.APIServer, "api-server", "", "how the API server disobeys the manager, with commas between: "+strings.Join(managementcluster.Disobediences(), ", "))
-	flags.IntVar(&options.Seeds, "seeds", chaos.DefaultSeeds, "how many control planes there are in mode "+chaos.RebalanceMode+", each with a seed of its own")
-	flags.IntVar(&options.AtOnce, "at-once", chaos.DefaultAtOnce, "how many of them there are at a time")
-	flags.Func("seed", "`number` that what is random is drawn from (default: one that is drawn and printed)", func(value string) (err error) {
+	chosen := all.Flag[provider.InStorm](flags, "Infrastructure provider whose manager is killed")
+	flags.IntVar(&options.Kills, "kills", chaos.DefaultKills, "Number of kills in each mode.")
+	flags.IntVar(&options.Machines, "machines", chaos.DefaultMachines, "Approximate number of machines at a time.")
+	flags.StringVar(&options.Mode, "mode", "", "Behavior of the infrastructure. Defaults to all modes, one after the other. "+chaos.RebalanceMode+" moves machines of control planes instead, "+
+		chaos.SoakMode+" creates and deletes clusters and measures what the manager keeps of them.")
+	flags.IntVar(&options.Clusters, "clusters", chaos.DefaultClusters, "Number of clusters to create and delete in mode "+chaos.SoakMode+".")
+	flags.StringVar(&options.APIServer, "api-server", "", "Comma-separated list of faults of the API server: "+strings.Join(managementcluster.Disobediences(), ", ")+".")
+	flags.IntVar(&options.Seeds, "seeds", chaos.DefaultSeeds, "Number of control planes in mode "+chaos.RebalanceMode+", each with its own seed.")
+	flags.IntVar(&options.AtOnce, "at-once", chaos.DefaultAtOnce, "Number of these control planes to run simultaneously.")
+	flags.Func("seed", "Seed `number` of all random decisions. Defaults to a random one, which is printed.", func(value string) (err error) {
 		if options.Seed, err = strconv.ParseUint(value, 10, 64); err != nil || options.Seed == 0 {
-			return errors.New("a seed is a whole number from 1 on, as an earlier storm printed it")
+			return errors.New("must be an integer of 1 or more, as printed by an earlier run")
 		}
 		return nil
 	})

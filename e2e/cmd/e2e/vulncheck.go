@@ -18,8 +18,8 @@ import (
 // runVulncheck runs subcommand vulncheck.
 func runVulncheck(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	flags := flag.NewFlagSet("e2e vulncheck", flag.ContinueOnError)
-	root := flags.String("root", "..", "root folder of the repository")
-	modules := flags.String("modules", "", "folders of the modules whose programs are looked at, separated by spaces")
+	root := flags.String("root", "..", "Root directory of the repository.")
+	modules := flags.String("modules", "", "Space-separated directories of the modules whose programs are scanned.")
 	if err := tool.ParseFlags(flags, args); err != nil {
 		return err
 	}
@@ -28,8 +28,8 @@ func runVulncheck(ctx context.Context, args []string, stdout, _ io.Writer) error
 		return err
 	}
 	if err := vulncheck.Judge(found, time.Now()); err != nil {
-		return fmt.Errorf("code with known vulnerabilities is linked:\n%w", err)
+		return fmt.Errorf("programs have known vulnerabilities:\n%w", err)
 	}
-	_, err = fmt.Fprintln(stdout, "No program has code with a known vulnerability")
+	_, err = fmt.Fprintln(stdout, "No program has a known vulnerability")
 	return err
 }

@@ -29,8 +29,8 @@ import (
 
 const usage = `Usage: harvestersim [flags]
 Runs a Harvester cluster until it is stopped. KUBEBUILDER_ASSETS names the folder with etcd, kube-apiserver and kube-scheduler.
-What cluster templates need to know about it is written to standard output, one NAME=value a line.
-With --control every fault of the simulator is made by PUT /faults/FAULT/ARGUMENT/... and ended by DELETE.
+It prints the variables for cluster templates to standard output, one NAME=value on each line.
+With --control, PUT /faults/FAULT/ARGUMENT/... injects a fault of the simulator and DELETE ends it.
 Flags:
 `
 
@@ -60,29 +60,29 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		_, _ = fmt.Fprint(stderr, usage)
 		flags.PrintDefaults()
 	}
-	flags.IntVar(&o.zones, "zones", 3, "zones of hosts: zone-1, zone-2 and so on")
-	flags.StringVar(&o.zoneNames, "zone-names", "", "names of the zones, with commas between, in the place of --zones")
-	flags.IntVar(&o.perZone, "hosts-per-zone", 2, "hosts in each: zone-1-host-1 and so on")
-	flags.StringVar(&o.namespaces, "namespaces", "", "namespaces to make beside default, with commas between")
-	flags.StringVar(&o.images, "images", "", "images to have beside ubuntu, with commas between")
-	flags.StringVar(&o.pool, "pool", "", "pool of addresses to make: NAME,SUBNET,FIRST,LAST")
-	flags.StringVar(&o.listen, "listen", "", "address that the API server listens on, such as :6443, whose host is the first address of this machine that others reach; empty for a port of the local host")
-	flags.StringVar(&o.host, "host", "", "what others call this machine instead; needs --listen")
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "file to write an administrator's kubeconfig to")
-	flags.StringVar(&o.control, "control", "", "address on which faults are made with PUT and repaired with DELETE, such as :8991")
-	flags.StringVar(&o.containers.prefix, "containers", "", "let virtual machines boot as containers of Docker, whose names begin with this")
-	flags.StringVar(&o.containers.image, "container-image", "", "image of the containers, in the place of the ones that virtual machines name")
-	flags.StringVar(&o.containers.label, "container-label", "", "label of the containers, such as owner=me")
-	flags.StringVar(&o.containers.network, "container-network", "bridge", "network of the containers, which gives them their addresses")
-	flags.StringVar(&o.announce, "announce", "", "network card that takes the addresses of load balancers, which then lead to their virtual machines; empty for none")
-	flags.DurationVar(&o.delays.Import, "import", 0, "time until an image is there")
-	flags.DurationVar(&o.delays.Volume, "volume", 0, "time until a volume is there")
-	flags.DurationVar(&o.delays.Boot, "boot", 0, "time until a virtual machine runs")
-	flags.DurationVar(&o.delays.Agent, "agent", 0, "time until its guest agent answers")
-	flags.DurationVar(&o.delays.Shutdown, "shutdown", 0, "time until it has stopped")
-	flags.DurationVar(&o.delays.Migration, "migration", 0, "time to migrate")
-	flags.DurationVar(&o.delays.Reset, "reset", 0, "time until a host that is lost is put out of service, so that its virtual machines start elsewhere; 0 for the 195s of Harvester")
-	flags.DurationVar(&o.delays.Backoff, "backoff", 0, "time until a virtual machine that failed before it ran starts again for the first time; 0 for the 10s of KubeVirt")
+	flags.IntVar(&o.zones, "zones", 3, "Number of zones of hosts: zone-1, zone-2 and so on.")
+	flags.StringVar(&o.zoneNames, "zone-names", "", "Comma-separated names of the zones, instead of --zones.")
+	flags.IntVar(&o.perZone, "hosts-per-zone", 2, "Number of hosts in each zone: zone-1-host-1 and so on.")
+	flags.StringVar(&o.namespaces, "namespaces", "", "Comma-separated list of namespaces to create in addition to default.")
+	flags.StringVar(&o.images, "images", "", "Comma-separated list of images to create in addition to ubuntu.")
+	flags.StringVar(&o.pool, "pool", "", "IP pool to create: NAME,SUBNET,FIRST,LAST.")
+	flags.StringVar(&o.listen, "listen", "", "Address that the API server binds to, for example :6443. Without a host it is the first address of this machine that other machines reach. Defaults to a port of localhost.")
+	flags.StringVar(&o.host, "host", "", "Host in the kubeconfig, instead of the bind address. Requires --listen.")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "File to write the administrator's kubeconfig to.")
+	flags.StringVar(&o.control, "control", "", "Bind address of the fault API, where PUT injects faults and DELETE ends them, for example :8991.")
+	flags.StringVar(&o.containers.prefix, "containers", "", "Name prefix of the Docker containers as which virtual machines boot. Defaults to no containers.")
+	flags.StringVar(&o.containers.image, "container-image", "", "Image of the containers, instead of the images of the virtual machines.")
+	flags.StringVar(&o.containers.label, "container-label", "", "Label of the containers, for example owner=me.")
+	flags.StringVar(&o.containers.network, "container-network", "bridge", "Docker network of the containers, which assigns their addresses.")
+	flags.StringVar(&o.announce, "announce", "", "Network interface that gets the addresses of load balancers and forwards connections to their virtual machines. Defaults to none.")
+	flags.DurationVar(&o.delays.Import, "import", 0, "Duration until an image is imported.")
+	flags.DurationVar(&o.delays.Volume, "volume", 0, "Duration until a volume is bound.")
+	flags.DurationVar(&o.delays.Boot, "boot", 0, "Duration until a virtual machine runs.")
+	flags.DurationVar(&o.delays.Agent, "agent", 0, "Duration until the guest agent of a running virtual machine connects.")
+	flags.DurationVar(&o.delays.Shutdown, "shutdown", 0, "Duration until a virtual machine is shut down.")
+	flags.DurationVar(&o.delays.Migration, "migration", 0, "Duration of a live migration.")
+	flags.DurationVar(&o.delays.Reset, "reset", 0, "Duration until a lost host is marked out of service and its virtual machines start on another host. 0 is the 195s of Harvester.")
+	flags.DurationVar(&o.delays.Backoff, "backoff", 0, "Duration until the first restart of a virtual machine that failed to start. 0 is the 10s of KubeVirt.")
 	return o, tool.ParseFlags(flags, args)
 }
 
@@ -172,7 +172,7 @@ func (o options) settings() ([]simulator.Option, error) {
 	if o.pool != "" {
 		parts := list(o.pool)
 		if len(parts) != 4 {
-			return nil, fmt.Errorf("--pool is NAME,SUBNET,FIRST,LAST, not %q", o.pool)
+			return nil, fmt.Errorf("--pool=%q: must be NAME,SUBNET,FIRST,LAST", o.pool)
 		}
 		settings = append(settings, simulator.WithPools(simulator.Pool(parts[0], parts[1], parts[2], parts[3])))
 	}

@@ -52,7 +52,7 @@ func TestClusterIsReachedWithTheKubeconfigThatIsWrittenAndAHostIsLost(t *testing
 	}
 	written, err := os.ReadFile(kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(base64.StdEncoding.DecodeString(variables["HARVESTER_KUBECONFIG_B64"])).To(Equal(written), "templates are told the same")
+	g.Expect(base64.StdEncoding.DecodeString(variables["HARVESTER_KUBECONFIG_B64"])).To(Equal(written), "templates get the same")
 
 	scheme := runtime.NewScheme()
 	g.Expect(simulator.AddToScheme(scheme)).To(Succeed())

@@ -24,8 +24,8 @@ import (
 )
 
 const usage = `Usage: hostsim [flags]
-Moves the BareMetalHosts of the API server of KUBECONFIG through their states until it is stopped.
-With --control every fault of the simulator is made by PUT /faults/FAULT/ARGUMENT/... and ended by DELETE.
+Simulates the bare-metal operator for the BareMetalHosts in the cluster of KUBECONFIG until it is stopped.
+With --control, PUT /faults/FAULT/ARGUMENT/... injects a fault of the simulator and DELETE ends it.
 Flags:
 `
 
@@ -54,25 +54,25 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		_, _ = fmt.Fprint(stderr, usage)
 		flags.PrintDefaults()
 	}
-	flags.StringVar(&o.namespace, "namespace", "", "namespace of the hosts; empty for all, and for new hosts default")
-	flags.BoolVar(&o.installCRDs, "install-crds", false, "install the CRDs of metal3 first")
-	flags.IntVar(&o.racks, "racks", 0, "failure domains to create hosts in: rack-1, rack-2 and so on")
-	flags.StringVar(&o.domains, "domains", "", "names of failure domains to create hosts in, with commas between")
-	flags.IntVar(&o.perRack, "hosts-per-rack", 5, "hosts to create in each")
-	flags.BoolVar(&o.ready, "ready", false, "create hosts that are available at once")
-	flags.StringVar(&o.control, "control", "", "address on which faults are made with PUT and repaired with DELETE, such as :8990")
-	flags.StringVar(&o.containers.prefix, "containers", "", "let hosts boot as containers of Docker, whose names begin with this")
-	flags.StringVar(&o.containers.label, "container-label", "", "label of the containers, such as owner=me")
-	flags.StringVar(&o.containers.network, "container-network", "bridge", "network of the containers; its subnet must be one that was asked for")
-	flags.Uint64Var(&o.seed, "seed", 1, "what the jitter is drawn from")
-	flags.DurationVar(&o.delays.Registering, "registering", 0, "time to register")
-	flags.DurationVar(&o.delays.Inspecting, "inspecting", 0, "time to inspect")
-	flags.DurationVar(&o.delays.Preparing, "preparing", 0, "time to prepare")
-	flags.DurationVar(&o.delays.Provisioning, "provisioning", 0, "time to provision")
-	flags.DurationVar(&o.delays.Deprovisioning, "deprovisioning", 0, "time to deprovision")
-	flags.DurationVar(&o.delays.Cleaning, "cleaning", 0, "time to clean disks, on top of preparing and deprovisioning")
-	flags.DurationVar(&o.delays.Power, "power", 0, "time to switch on or off")
-	flags.Float64Var(&o.delays.Jitter, "jitter", 0, "share by which the times vary, such as 0.2")
+	flags.StringVar(&o.namespace, "namespace", "", "Namespace of the hosts. Defaults to all namespaces; new hosts are created in default.")
+	flags.BoolVar(&o.installCRDs, "install-crds", false, "Install the CRDs of metal3 first.")
+	flags.IntVar(&o.racks, "racks", 0, "Number of failure domains to create hosts in: rack-1, rack-2 and so on.")
+	flags.StringVar(&o.domains, "domains", "", "Comma-separated names of failure domains to create hosts in.")
+	flags.IntVar(&o.perRack, "hosts-per-rack", 5, "Number of hosts to create in each failure domain.")
+	flags.BoolVar(&o.ready, "ready", false, "Create hosts that are available immediately.")
+	flags.StringVar(&o.control, "control", "", "Bind address of the fault API, where PUT injects faults and DELETE ends them, for example :8990.")
+	flags.StringVar(&o.containers.prefix, "containers", "", "Name prefix of the Docker containers as which hosts boot. Defaults to no containers.")
+	flags.StringVar(&o.containers.label, "container-label", "", "Label of the containers, for example owner=me.")
+	flags.StringVar(&o.containers.network, "container-network", "bridge", "Docker network of the containers. It must have been created with an explicit subnet.")
+	flags.Uint64Var(&o.seed, "seed", 1, "Seed of the jitter.")
+	flags.DurationVar(&o.delays.Registering, "registering", 0, "Duration of registering a host.")
+	flags.DurationVar(&o.delays.Inspecting, "inspecting", 0, "Duration of inspecting a host.")
+	flags.DurationVar(&o.delays.Preparing, "preparing", 0, "Duration of preparing a host.")
+	flags.DurationVar(&o.delays.Provisioning, "provisioning", 0, "Duration of provisioning a host.")
+	flags.DurationVar(&o.delays.Deprovisioning, "deprovisioning", 0, "Duration of deprovisioning a host.")
+	flags.DurationVar(&o.delays.Cleaning, "cleaning", 0, "Duration of cleaning disks, in addition to preparing and deprovisioning.")
+	flags.DurationVar(&o.delays.Power, "power", 0, "Duration of powering a host on or off.")
+	flags.Float64Var(&o.delays.Jitter, "jitter", 0, "Fraction by which durations vary, for example 0.2.")
 	return o, tool.ParseFlags(flags, args)
 }
 

@@ -46,7 +46,7 @@ func main() {
 // run returns only if the next program could not be started.
 func run(next []string) error {
 	if len(next) == 0 {
-		return errors.New("there is no next program")
+		return errors.New("the command to run is missing")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), identityTimeout)
 	defer cancel()
@@ -60,13 +60,13 @@ func run(next []string) error {
 		return fmt.Errorf("finding this machine's identity: %w", err)
 	}
 	if err := rename(nameFile, "/etc/hostname"); err != nil {
-		return fmt.Errorf("giving this machine its name back: %w", err)
+		return fmt.Errorf("restoring the hostname: %w", err)
 	}
 	if err := configure(guestinfo, kubeletArguments(address, uuid, os.Getenv(cloudVariable) == "external"), address); err != nil {
 		return err
 	}
 	if err := route(ctx, address); err != nil {
-		return fmt.Errorf("routing to the pods of other machines: %w", err)
+		return fmt.Errorf("adding routes to the pods of other machines: %w", err)
 	}
 	path, err := exec.LookPath(next[0])
 	if err != nil {
@@ -120,7 +120,7 @@ func address() (net.IP, error) {
 			return network.IP.To4(), nil
 		}
 	}
-	return nil, errors.New("there is no network")
+	return nil, errors.New("no network found")
 }
 
 // identity returns the UUID that a machine would read from its firmware. It never changes, so only the first boot requests it from the
@@ -172,7 +172,7 @@ func ask(ctx context.Context, service string) (string, error) {
 	defer func() { _ = response.Body.Close() }()
 	uuid, err := io.ReadAll(io.LimitReader(response.Body, longestAnswer))
 	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("it answers %s: %s", response.Status, uuid)
+		err = fmt.Errorf("unexpected response %s: %s", response.Status, uuid)
 	}
 	return string(uuid), err
 }

@@ -24,7 +24,7 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("prose", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	root := flags.String("root", "..", "Folder of the repository.")
+	root := flags.String("root", "..", "Root directory of the repository.")
 	flags.Usage = func() {
 		_, _ = fmt.Fprintln(stderr, "Usage: prose [--root=DIR] [PATH...]")
 		_, _ = fmt.Fprintln(stderr, "Checks the words of the files that git tracks below each PATH, or of all.")
@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 	}
 	if found > 0 {
-		return fmt.Errorf("%d places need plainer words: rewrite the sentence, or allow a term of art in e2e/prose/words.yaml with the reason", found)
+		return fmt.Errorf("%d hits: rewrite the sentences, or allow a technical term in e2e/prose/words.yaml with the reason", found)
 	}
 	return nil
 }

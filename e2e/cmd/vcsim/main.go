@@ -27,15 +27,15 @@ func main() {
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("vcsim", flag.ContinueOnError)
-	listen := flags.String("listen", ":8989", "address to listen on; without a host the first address of this machine that others reach")
-	layout := flags.String("layout", "three-zones", "three-zones, three-datacenters or host-groups")
-	username := flags.String("username", "administrator@vsphere.local", "the only account")
-	password := flags.String("password", "simulator", "its password")
-	delay := flags.Duration("guest-delay", guestDelay, "how long a guest boots")
-	containers := flags.Bool("containers", false, "guests are the containers that the machines' RUN.container asks for, and report themselves")
-	control := flags.String("control", ":8990", "address on which guests ask for their UUID and tests make faults")
+	listen := flags.String("listen", ":8989", "Bind address. Without a host it is the first address of this machine that other machines reach.")
+	layout := flags.String("layout", "three-zones", "Layout of the inventory: three-zones, three-datacenters or host-groups.")
+	username := flags.String("username", "administrator@vsphere.local", "Name of the only account.")
+	password := flags.String("password", "simulator", "Password of the account.")
+	delay := flags.Duration("guest-delay", guestDelay, "Boot duration of guests.")
+	containers := flags.Bool("containers", false, "Run guests as the containers that RUN.container of the machines names.")
+	control := flags.String("control", ":8990", "Bind address of the control API, where guests read their UUID and tests inject faults.")
 	var faults []simulator.Option
-	flags.Func("fault", "start with the `fault`, written as "+faultWords()+"; may be given again", func(value string) error { //nolint:contextcheck // A vCenter has the fault from its start to its end.
+	flags.Func("fault", "Inject the `fault` at the start: "+faultWords()+". Can be repeated.", func(value string) error { //nolint:contextcheck // A vCenter has the fault from its start to its end.
 		words := strings.Split(value, "/")
 		faults = append(faults, simulator.WithFault(words[0], words[1:]...))
 		return nil
@@ -97,7 +97,7 @@ func inventory(name string) (choice, error) {
 	case "host-groups":
 		return choice{simulator.HostGroups(), "dc-1"}, nil
 	}
-	return choice{}, fmt.Errorf("there is no layout %q", name)
+	return choice{}, fmt.Errorf("unknown layout %q", name)
 }
 
 // describe writes the variables of the cluster templates.

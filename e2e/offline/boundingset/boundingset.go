@@ -27,7 +27,7 @@ func Read(status string) (Set, error) {
 		}
 		return Set(bits), nil
 	}
-	return 0, errors.New("reading the bounding set: there is no CapBnd")
+	return 0, errors.New("reading the bounding set: no CapBnd found")
 }
 
 // Has reports whether the set has the capability with this number.

@@ -41,7 +41,7 @@ func Named[T provider.Installed](name string) (found T, err error) {
 	able := Providers[T]()
 	i := slices.IndexFunc(able, func(p T) bool { return p.Describe().Name == name })
 	if i < 0 {
-		return found, fmt.Errorf("there is no simulated infrastructure for provider %q: it is one of %s", name, strings.Join(Names[T](), ", "))
+		return found, fmt.Errorf("provider %q has no simulated infrastructure: must be one of %s", name, strings.Join(Names[T](), ", "))
 	}
 	return able[i], nil
 }

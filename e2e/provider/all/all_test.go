@@ -26,7 +26,7 @@ func TestEveryProviderIsFoundByItsName(t *testing.T) {
 		g.Expect(named.Describe().Name).To(Equal(p.Describe().Name))
 	}
 	_, err := Named[provider.Installed]("abacus")
-	g.Expect(err).To(MatchError(HaveSuffix(`"abacus": it is one of ` + strings.Join(Names[provider.Installed](), ", "))))
+	g.Expect(err).To(MatchError(HaveSuffix(`"abacus" has no simulated infrastructure: must be one of ` + strings.Join(Names[provider.Installed](), ", "))))
 }
 
 // The demo, specs and templates find a provider's files by its name.
@@ -74,9 +74,9 @@ func TestTheFlagRefusesWhatThereIsNot(t *testing.T) {
 	g := NewWithT(t)
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	chosen := Flag[provider.InDemo](flags, "what it is about")
+	chosen := Flag[provider.InDemo](flags, "Infrastructure provider")
 	g.Expect((*chosen).Describe().Name).To(Equal("vsphere"))
 	g.Expect(flags.Parse([]string{"--provider=metal3"})).To(Succeed())
 	g.Expect((*chosen).Describe().Name).To(Equal("metal3"))
-	g.Expect(flags.Parse([]string{"--provider=abacus"})).To(MatchError(ContainSubstring("it is one of " + strings.Join(Names[provider.InDemo](), ", "))))
+	g.Expect(flags.Parse([]string{"--provider=abacus"})).To(MatchError(ContainSubstring("must be one of " + strings.Join(Names[provider.InDemo](), ", "))))
 }

@@ -32,10 +32,10 @@ const (
 	upstreams = 200
 )
 
-const notes = `Machines and bootstrap data are there before the first HarvesterMachine. A machine is ready when its virtual machine runs and
-has an address; its host is chosen by the real kube-scheduler. Requests to Harvester are counted in front of its API server; watches are
-apart. There is no workload cluster, so no Node is waited for; CAPHV looks for it every 10 s. Its column was measured with --manager, in
-the same hour as 34.5 s until all are ready for Faultline.
+const notes = `Machines and bootstrap data exist before the first HarvesterMachine. A machine is ready when its virtual machine runs and has
+an address; the real kube-scheduler chooses its host. Requests to Harvester are counted in front of its API server; watches are counted
+separately. Without workload clusters, nothing waits for Nodes; CAPHV polls for them every 10 s. The CAPHV column was measured with
+--manager, in the same hour as 34.5 s until all are ready for Faultline.
 `
 
 // Benchmark implements benchmark.Provider.
@@ -79,7 +79,7 @@ func ParseScale(text string) (Scale, error) {
 	quantities.DurationVar(&s.Watch, "watch", 10*time.Minute, "")
 	err := benchmark.ReadScale(text, quantities)
 	if err == nil && (s.Machines <= 0 || s.Watch <= 0) {
-		err = fmt.Errorf("reading %q: there must be some machines, and a time to watch them", text)
+		err = fmt.Errorf("reading %q: machines and watch must be greater than 0", text)
 	}
 	return s, err
 }
@@ -109,7 +109,7 @@ func scenario(machines int, watch time.Duration, other string) benchmark.Scenari
 			idle, err := e.During(ctx, c, func() error { return provider.Pause(ctx, watch) })
 			e.Add(rows(making, idle, watch)...)
 			e.Detail("machines until they are ready", machines, making.Cost)
-			e.Detail("machines at rest", machines, idle)
+			e.Detail("idle machines", machines, idle)
 			return err
 		},
 	}
@@ -126,12 +126,12 @@ func rows(b benchmark.Batch, idle benchmark.Cost, watch time.Duration) []benchma
 	return []benchmark.Row{
 		upstream(benchmark.Figure("seconds until all are ready", "%.1f", b.Seconds), "46.5").Below(aimReady),
 		upstream(benchmark.Figure("requests to Harvester a machine", "%.1f", b.Per(b.Calls.Sum(work))), "9.0").AtMost(aimCalls),
-		upstream(benchmark.Figure("requests to Harvester in all in "+watch.String()+" of rest", "%.0f", float64(idle.Calls.Sum(work))), "40 a second").Zero(),
-		benchmark.Figure("watches of it that were opened again then", "%.0f", float64(idle.Calls.Sum(benchmark.IsApart))),
+		upstream(benchmark.Figure("requests to Harvester in "+watch.String()+" of idling", "%.0f", float64(idle.Calls.Sum(work))), "40 a second").Zero(),
+		benchmark.Figure("reopened watches of Harvester in that time", "%.0f", float64(idle.Calls.Sum(benchmark.IsApart))),
 		upstream(benchmark.Figure("percent of a core that the manager took then", "%.1f", 100*idle.CPU/watch.Seconds()), "3.7"),
 		upstream(benchmark.Figure("requests to the management cluster a machine", "%.1f", b.Per(b.Work())), "8.4"),
 		upstream(benchmark.Figure("CPU-seconds of the manager", "%.1f", b.CPU), "3.7"),
-		upstream(benchmark.Figure("MiB of the manager at the highest", "%.0f", float64(b.Peak)/benchmark.Mebibyte), "64").Below(aimMemory),
+		upstream(benchmark.Figure("MiB of the manager at its peak", "%.0f", float64(b.Peak)/benchmark.Mebibyte), "64").Below(aimMemory),
 	}
 }
 
@@ -183,7 +183,7 @@ func (s *simulation) checkPlaces(ctx context.Context, zones map[string]string) e
 	for name, zone := range zones {
 		at := slices.IndexFunc(placements, func(p provider.Placement) bool { return p.Name == name })
 		if at < 0 || placements[at].Domain != zone {
-			return fmt.Errorf("checking places: machine %s is not in %s", name, zone)
+			return fmt.Errorf("checking placement: machine %s is not in %s", name, zone)
 		}
 	}
 	return nil

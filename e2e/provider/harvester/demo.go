@@ -143,7 +143,7 @@ const lostZone = "lost-zone"
 
 // Break powers off the hosts of a zone: everything that runs there stops.
 func (s *simulation) Break(ctx context.Context, zone string) (string, error) {
-	return "the hosts of " + zone + " have no power", s.harvester.SetFault(ctx, lostZone, true, zone)
+	return "the hosts of " + zone + " lost power", s.harvester.SetFault(ctx, lostZone, true, zone)
 }
 
 // Repair powers the hosts on.
@@ -167,7 +167,7 @@ func (s *simulation) Abandon(ctx context.Context, host string) ([]string, error)
 		if !slices.ContainsFunc(found.VMIs.Items, func(vmi kubevirtv1.VirtualMachineInstance) bool { return vmi.Status.NodeName == host }) {
 			return "", nil // Harvester has declared the host lost
 		}
-		return "no HarvesterMachine says that it waits for host " + host, nil
+		return "no HarvesterMachine reports that it waits for host " + host, nil
 	})
 	if err != nil || machine == nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 )
 
 func stormModes() []provider.FaultMode[*simulator.Simulator, simulator.Option, simulator.Host] {
-	return provider.FaultModes("Harvester does what it is told, at once", simulator.Faults())
+	return provider.FaultModes("Harvester obeys immediately", simulator.Faults())
 }
 
 func (h *target) Disturb(_ context.Context, random *rand.Rand) error {

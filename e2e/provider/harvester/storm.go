@@ -143,10 +143,10 @@ func (h *target) Look(ctx context.Context) (provider.Snapshot, error) {
 		says := conditions.IsTrue(machine, infrav1.VMRunningCondition)
 		is := provider.Seen{Ready: says && running[machine.Name], Conditions: machine.Status.Conditions}
 		if says && uids[machine.Name] == "" && machine.DeletionTimestamp.IsZero() {
-			is.Faults = append(is.Faults, "says that it runs, and has no virtual machine")
+			is.Faults = append(is.Faults, "reports that it runs, but has no virtual machine")
 		}
 		if id := machine.Spec.ProviderID; id != "" && machine.DeletionTimestamp.IsZero() && id != infrav1.ProviderIDPrefix+uids[machine.Name] {
-			is.Faults = append(is.Faults, fmt.Sprintf("has provider ID %s, its virtual machine is %q", id, uids[machine.Name]))
+			is.Faults = append(is.Faults, fmt.Sprintf("has provider ID %s, but its virtual machine is %q", id, uids[machine.Name]))
 		}
 		s.Machines[machine.Name] = is
 	}
@@ -171,7 +171,7 @@ func (h *target) Remains(ctx context.Context) ([]provider.Fault, error) {
 	}
 	var faults []provider.Fault
 	left := func(kind, name string) {
-		faults = append(faults, provider.Fault{Object: kind + " " + name, What: "is still on Harvester"})
+		faults = append(faults, provider.Fault{Object: kind + " " + name, What: "still exists on Harvester"})
 	}
 	for i := range found.VMs.Items {
 		left("VM", found.VMs.Items[i].Name)

@@ -58,10 +58,10 @@ func measure(machines []int, _ string) benchmark.Plan {
 	batch(slices.Min(machines), 2*slices.Min(machines))
 	return benchmark.Plan{
 		Ours: "Faultline", Upstream: "CAPM3 v1.13.1", Scenarios: scenarios,
-		Notes: `Hosts are available before the first machine is created and in memory of the manager, as are the Machines. A machine
-has its host when it says so itself; the host's new spec is counted with it. Then the hosts begin to work, in no time.
-Requests are those in the API server's audit log that have the manager's user agent; writes of events and leases are
-apart, and so are watches. There is no workload cluster, so no Node is waited for.
+		Notes: `Hosts and Machines exist, and are in the manager's cache, before the first machine is created. A machine has its host when
+its status names it; the write of the host's spec is included. Then the hosts provision immediately. Requests are those in the API
+server's audit log with the manager's user agent; events, leases and watches are counted separately. Without workload clusters, nothing
+waits for Nodes.
 `,
 	}
 }
@@ -143,7 +143,7 @@ func (b batch) rows() []benchmark.Row {
 	return []benchmark.Row{
 		last,
 		benchmark.Figure("seconds from a machine's creation to its host, median", "%.2f", benchmark.Percentile(b.each, 50)),
-		benchmark.Figure("the same, 99 of 100", "%.2f", benchmark.Percentile(b.each, 99)),
+		benchmark.Figure("the same, 99th percentile", "%.2f", benchmark.Percentile(b.each, 99)),
 		per("Kubernetes requests a machine until it has its host", b.association.Work()).Beside("8-18").AtMost(aimHostRequests),
 		benchmark.Figure("lists of hosts in all", "%.0f", float64(b.association.Requests["list baremetalhosts"])).
 			Beside(fmt.Sprint(b.machines)).Zero(),
@@ -153,8 +153,8 @@ func (b batch) rows() []benchmark.Row {
 		benchmark.Figure("CPU-seconds of the API server until all have a host", "%.1f", b.association.ServerCPU),
 		benchmark.Figure("seconds more until all are provisioned", "%.1f", b.provisioned),
 		benchmark.Figure("CPU-seconds of the manager in all", "%.1f", whole.CPU),
-		benchmark.Figure("MiB of the manager at the highest", "%.0f", mib(b.memory)).Beside(theirs.memory).Below(aimMemory),
-		benchmark.Figure("MiB of the API server at the highest", "%.0f", mib(b.serverMemory)),
+		benchmark.Figure("MiB of the manager at its peak", "%.0f", mib(b.memory)).Beside(theirs.memory).Below(aimMemory),
+		benchmark.Figure("MiB of the API server at its peak", "%.0f", mib(b.serverMemory)),
 	}
 }
 
@@ -215,7 +215,7 @@ func (y *benchSetup) checkPlaces(ctx context.Context, domains map[string]string)
 	}
 	for name, want := range domains {
 		if !slices.Equal(racksOf[name], []string{want}) {
-			return fmt.Errorf("checking placement: machine %s has hosts in %v, not one in %s", name, racksOf[name], want)
+			return fmt.Errorf("checking placement: machine %s has hosts in %v, want one in %s", name, racksOf[name], want)
 		}
 	}
 	return nil

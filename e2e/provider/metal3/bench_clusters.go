@@ -61,7 +61,7 @@ func (c *clusters) measure(ctx context.Context) error {
 		return err
 	}
 	var err error
-	c.in.Progressf("starting the manager while nothing is to be spread")
+	c.in.Progressf("starting the manager while spreading is disabled")
 	if c.off, err = c.start(ctx, func(context.Context) error { return nil }); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (c *clusters) measure(ctx context.Context) error {
 	if err := c.each(ctx, (*spreadCluster).spread); err != nil {
 		return err
 	}
-	c.in.Progressf("starting the manager while everything is to be spread")
+	c.in.Progressf("starting the manager while spreading is enabled")
 	c.spread, err = c.start(ctx, func(ctx context.Context) (err error) {
 		c.uneven, err = c.judged(ctx)
 		return err
@@ -79,7 +79,7 @@ func (c *clusters) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.in.Progressf("having every control plane report a change")
+	c.in.Progressf("changing every control plane")
 	c.change, err = c.in.During(ctx, c, func() error {
 		if err := c.each(ctx, (*spreadCluster).report); err != nil {
 			return err
@@ -90,26 +90,26 @@ func (c *clusters) measure(ctx context.Context) error {
 	n := len(c.all)
 	c.in.Detail("clusters, start of the manager, spread", n, c.spread.start)
 	c.in.Detail("clusters, start of the manager, not spread", n, c.off.start)
-	c.in.Detail("clusters at rest, spread", n, c.spread.rest)
+	c.in.Detail("idle clusters, spread", n, c.spread.rest)
 	c.in.Detail("clusters that report a change", n, c.change)
 	return err
 }
 
 func (c *clusters) rows() []benchmark.Row {
 	on, off, n := c.spread, c.off, float64(len(c.all))
-	resting := fmt.Sprintf("in %s at rest", c.watch)
+	resting := fmt.Sprintf("in %s of idling", c.watch)
 	requests := func(name string, spread, not benchmark.Cost) benchmark.Row {
 		return both("Kubernetes requests a cluster "+name, "%.2f", float64(spread.Work())/n, float64(not.Work())/n)
 	}
 	return []benchmark.Row{
 		benchmark.Figure("of these not balanced", "%.0f", float64(c.uneven)),
-		benchmark.Figure("seconds from the manager's start until it is said of all whether they are balanced", "%.1f", on.judged),
-		requests("from the start until it is at rest", on.start, off.start),
+		benchmark.Figure("seconds from the manager's start until ControlPlaneBalanced is set on all", "%.1f", on.judged),
+		requests("from the start until it is idle", on.start, off.start),
 		both("CPU-seconds of the manager until then", "%.1f", on.start.CPU, off.start.CPU),
 		both("CPU-seconds of the API server until then", "%.1f", on.start.ServerCPU, off.start.ServerCPU),
-		both("MiB of the manager at rest", "%.0f", mib(on.rss), mib(off.rss)).Below(aimClustersMemory),
-		both("MiB of the manager, highest", "%.0f", mib(on.peak), mib(off.peak)).Below(aimClustersMemory),
-		both("MiB of its heap at rest", "%.0f", mib(on.heap), mib(off.heap)),
+		both("MiB of the idle manager", "%.0f", mib(on.rss), mib(off.rss)).Below(aimClustersMemory),
+		both("MiB of the manager at its peak", "%.0f", mib(on.peak), mib(off.peak)).Below(aimClustersMemory),
+		both("MiB of its idle heap", "%.0f", mib(on.heap), mib(off.heap)),
 		requests(resting, on.rest, off.rest).Zero(),
 		both("CPU-seconds of the manager "+resting, "%.2f", on.rest.CPU, off.rest.CPU),
 		benchmark.Figure("CPU-milliseconds of the manager a decision", "%.1f", 1000*c.change.CPU/n).Below(aimDecision),
@@ -137,7 +137,7 @@ func (c *clusters) make(ctx context.Context) error {
 func (c *clusters) withoutManager(ctx context.Context) error {
 	for _, kind := range []client.Object{&admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}} {
 		if err := c.in.Client.DeleteAllOf(ctx, kind); err != nil {
-			return fmt.Errorf("doing without admission: %w", err)
+			return fmt.Errorf("disabling admission: %w", err)
 		}
 	}
 	if err := c.in.Kill(); err != nil {
@@ -151,7 +151,7 @@ func (c *clusters) withoutManager(ctx context.Context) error {
 		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the API server to do without admission: %w: %w", provider.Because(ctx, err), last)
+		return fmt.Errorf("waiting until admission is disabled: %w: %w", provider.Because(ctx, err), last)
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func (c *clusters) judged(ctx context.Context) (uneven int, err error) {
 			uneven++
 		}
 		if got := reasons[p.cluster.Name]; got != want {
-			return 0, fmt.Errorf("checking conditions: %s of Metal3Cluster %s has the reason %s, not %s", faultlinev1.ControlPlaneBalancedCondition, p.cluster.Name, got, want)
+			return 0, fmt.Errorf("checking conditions: %s of Metal3Cluster %s has the reason %s, want %s", faultlinev1.ControlPlaneBalancedCondition, p.cluster.Name, got, want)
 		}
 	}
 	return uneven, nil
@@ -243,7 +243,7 @@ func (c *clusters) start(ctx context.Context, judged func(context.Context) error
 	if err != nil {
 		return s, err
 	}
-	c.in.Progressf("watching it at rest for %s", c.watch)
+	c.in.Progressf("watching the idle manager for %s", c.watch)
 	if s.rest, err = c.in.During(ctx, c, func() error { return provider.Pause(ctx, c.watch) }); err != nil {
 		return s, err
 	}
@@ -272,5 +272,5 @@ func (c *clusters) still(ctx context.Context) error {
 		}
 		last = now
 	}
-	return fmt.Errorf("waiting for the manager to come to rest: %w", err)
+	return fmt.Errorf("waiting for the manager to become idle: %w", err)
 }

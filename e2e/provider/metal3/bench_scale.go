@@ -40,7 +40,7 @@ func ParseScale(text string) (Scale, error) {
 	quantities.DurationVar(&s.Watch, "watch", 30*time.Second, "")
 	err := benchmark.ReadScale(text, quantities)
 	if err == nil && (min(s.Clusters, s.Workers) < 0 || s.Clusters+s.Workers == 0 || s.Watch <= 0) {
-		err = fmt.Errorf("reading %q: there must be some clusters or workers, and a time to watch them", text)
+		err = fmt.Errorf("reading %q: clusters or workers, and watch, must be greater than 0", text)
 	}
 	return s, err
 }
@@ -81,11 +81,11 @@ func both(name, format string, spread, not float64) benchmark.Row {
 	return benchmark.Figure(name, format, spread).Beside(fmt.Sprintf(format, not))
 }
 
-const scaleNotes = `Workers that are spread are assigned their failure domains by the manager; the others have Machines that name theirs.
-The Machines are there before. Seconds are from the first creation of a Metal3Machine, requests those until all have hosts and the manager is at rest.
-Clusters are spread with rebalance Advise and workers enabled, and not with rebalance Off and workers not enabled. Each start is one of
-a manager over clusters that it has seen before: it reads all objects, has every controller look at each, and finds nothing to write but
-what is asked for anew. A decision follows an event that nobody but the rebalancer looks at, and what it has to say is written.
-Requests are those in the API server's audit log that have the manager's user agent; events, leases and watches are apart. There are no
-workload clusters, and no connection to one is tried.
+const scaleNotes = `The manager assigns failure domains to workers that are spread; the Machines of the others name theirs. The Machines exist
+before. Times start at the creation of the first Metal3Machine; requests are counted until all have hosts and the manager is idle.
+Clusters that are spread have rebalance Advise and workers enabled, the others rebalance Off and workers disabled. Each start is a
+restart of the manager with existing clusters: it reads all objects, every controller reconciles each, and only requested changes are
+written. A decision follows an event that only the rebalancer handles, and its result is written. Requests are those in the API server's
+audit log with the manager's user agent; events, leases and watches are counted separately. There are no workload clusters, and the
+manager does not connect to any.
 `

@@ -70,11 +70,11 @@ func TestTheReportOfClustersMarksMissedAims(t *testing.T) {
 		missed string
 	}{
 		"all reached":              {change: func(*clusters) {}},
-		"a request at rest":        {asked("get secrets"), "requests a cluster in 30s at rest"},
+		"a request at rest":        {asked("get secrets"), "requests a cluster in 30s of idling"},
 		"a watch that is renewed":  {change: asked("watch machines")},
 		"a slow decision":          {func(c *clusters) { c.change.CPU = 20 }, "CPU-milliseconds of the manager a decision"},
-		"too much memory":          {func(c *clusters) { c.spread.rss = 120 << 20 }, "MiB of the manager at rest"},
-		"too much memory at times": {func(c *clusters) { c.spread.peak = 120 << 20 }, "MiB of the manager, highest"},
+		"too much memory":          {func(c *clusters) { c.spread.rss = 120 << 20 }, "MiB of the idle manager"},
+		"too much memory at times": {func(c *clusters) { c.spread.peak = 120 << 20 }, "MiB of the manager at its peak"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &clusters{
@@ -126,7 +126,7 @@ func TestHalfOfTheClustersHaveMachinesThatAreToBeMovedToFreeHosts(t *testing.T) 
 			}
 			g.Expect(hosts).To(ContainElement(host.Name))
 		}
-		g.Expect(in).To(HaveLen(p.racks), "a rack without hosts is none for a control plane")
+		g.Expect(in).To(HaveLen(p.racks), "a rack without hosts does not receive a control plane")
 		g.Expect(free).To(HaveLen(map[bool]int{true: 0, false: p.racks - 2}[p.even]))
 	}
 }

@@ -74,7 +74,7 @@ func workerRows(spread, named workers) []benchmark.Row {
 		benchmark.Figure("of these for being spread", "%.2f", per(spread)-per(named)).AtMost(aimSpreadRequests),
 		both("CPU-seconds of the manager until all have a host", "%.1f", spread.cost.CPU, named.cost.CPU),
 		both("CPU-seconds of the API server until then", "%.1f", spread.cost.ServerCPU, named.cost.ServerCPU),
-		both("MiB of the manager, highest", "%.0f", mib(spread.peak), mib(named.peak)),
+		both("MiB of the manager at its peak", "%.0f", mib(spread.peak), mib(named.peak)),
 	}
 }
 

@@ -125,13 +125,13 @@ func connect(in *managementcluster.Cluster) (client.Client, error) {
 }
 
 // identityOf returns the Machine that boots, and its identity. The kubelet registers with the name and the provider ID of the metadata,
-// as configured by the templates: there is no cloud provider to set them, and the provider waits for that Node. Upstream's templates make
+// as configured by the templates: no cloud provider sets them, and the provider waits for that Node. Upstream's templates make
 // it register with a label instead; the provider then sets the provider ID of the Node.
 func identityOf(boot simulator.Boot) (machine client.ObjectKey, as workload.Identity, err error) {
 	name, _ := boot.MetaData["name"].(string)
 	id, _ := boot.MetaData["providerid"].(string)
 	if id == "" || len(boot.UserData) == 0 {
-		return machine, as, fmt.Errorf("booting host %s: it has no user data, or no provider ID in its metadata", boot.Host.Name)
+		return machine, as, fmt.Errorf("booting host %s: no user data, or no provider ID in the metadata", boot.Host.Name)
 	}
 	as = workload.Identity{NodeName: name, ProviderID: infrav1.ProviderIDPrefix + id}
 	if bytes.Contains(boot.UserData, []byte(infrav1.NodeUUIDLabel+"=")) {
@@ -188,7 +188,7 @@ func (m *simulation) Machines(ctx context.Context) ([]provider.Placement, error)
 
 // Break powers off a rack, including its BMCs: everything that runs there stops.
 func (m *simulation) Break(ctx context.Context, rack string) (string, error) {
-	return rack + " has no power", m.operator.LoseDomain(ctx, rack)
+	return rack + " lost power", m.operator.LoseDomain(ctx, rack)
 }
 
 // Abandon removes the host of a machine that is being deleted. Nothing shows whether a host without power still runs, so the provider
@@ -212,7 +212,7 @@ func abandon(ctx context.Context, c client.Client, name string) (notes []string,
 		}
 		says := conditions.Get(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition)
 		if machine.DeletionTimestamp.IsZero() || says == nil || !strings.Contains(says.Message, bmov1alpha1.DetachedAnnotation) {
-			return fmt.Sprintf("Metal3Machine %s does not say that it waits for its host", machine.Name), nil
+			return fmt.Sprintf("Metal3Machine %s does not report that it waits for its host", machine.Name), nil
 		}
 		notes = []string{fmt.Sprintf("Metal3Machine %s: %s", machine.Name, says.Message)}
 		return "", nil
@@ -273,7 +273,7 @@ func unused(ctx context.Context, c client.Client, racks simulator.Layout) (strin
 		return "", err
 	}
 	if all := len(racks.Hosts(provider.DemoNamespace)); len(hosts) != all {
-		return fmt.Sprintf("there are %d hosts, not %d", len(hosts), all), nil
+		return fmt.Sprintf("there are %d hosts, want %d", len(hosts), all), nil
 	}
 	for _, host := range hosts {
 		if host.Consumer != "" || host.Error != "" || host.NoPower || host.State != bmov1alpha1.StateAvailable {

@@ -29,17 +29,17 @@ type mode struct {
 	calm    func(*target, context.Context) error
 }
 
-// stormModes returns the obedient mode, the faults of the simulator that have a Storm, and disturbances by other writers.
+// stormModes returns the obedient mode, the faults of the simulator whose Storm is set, and disturbances by other writers.
 func stormModes() []mode {
 	var modes []mode
-	for _, of := range provider.FaultModes("hosts do what they are told, in no time", simulator.Faults()) {
+	for _, of := range provider.FaultModes("hosts obey immediately", simulator.Faults()) {
 		modes = append(modes, mode{FaultMode: of})
 	}
 	refusing, busy := mode{begin: (*target).install, disturb: (*target).refuse, calm: (*target).accept}, mode{begin: (*target).beBusy}
 	refusing.Mode = provider.Mode{
-		Name: "refusing", Is: "the API server refuses what the provider writes to some hosts, as the operator's webhook does with a host that it finds invalid",
+		Name: "refusing", Is: "the API server denies the provider's writes to some hosts, as the operator's webhook does for invalid hosts",
 	}
-	busy.Mode = provider.Mode{Name: "busy-hosts", Is: "others write to hosts all the time, so that writes conflict"}
+	busy.Mode = provider.Mode{Name: "busy-hosts", Is: "another client writes to hosts all the time, which causes conflicts"}
 	for _, of := range []*mode{&refusing, &busy} {
 		of.Fault.Options = []simulator.Option{simulator.WithDelays(simulator.Quick())}
 	}
@@ -133,12 +133,12 @@ const writeEvery = 20 * time.Millisecond
 // beBusy writes to hosts until Close.
 func (m *target) beBusy(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	random := provider.Random(m.seed, "another writer")
+	random := provider.Random(m.seed, "another client")
 	var writer sync.WaitGroup
 	writer.Go(func() {
 		for i := 0; provider.Pause(ctx, writeEvery) == nil; i++ {
 			if err := m.patch(ctx, m.host(random), fmt.Sprintf(`{"metadata":{"annotations":{"storm.faultline.io/written":"%d"}}}`, i)); err != nil && ctx.Err() == nil {
-				m.complain("another writer", err.Error())
+				m.complain("another client", err.Error())
 			}
 		}
 	})

@@ -178,7 +178,7 @@ func nodeName(host client.ObjectKey) string { return host.Namespace + "~" + host
 
 // Break powers off a rack, including its BMCs.
 func (o *Operated) Break(ctx context.Context, rack string) (string, error) {
-	return rack + " has no power", o.Dark(ctx, rack, true)
+	return rack + " lost power", o.Dark(ctx, rack, true)
 }
 
 // Dark powers a rack off or on, including its BMCs.
@@ -243,7 +243,7 @@ func (b *bodies) follow(ctx context.Context, workloads *workload.Simulator) {
 	for {
 		var again <-chan time.Time
 		if err := b.catchUp(ctx, workloads); err != nil {
-			ctrl.Log.Error(err, "Booting hosts")
+			ctrl.Log.Error(err, "Failed to boot hosts")
 			again = time.After(bootRetry)
 		}
 		select {

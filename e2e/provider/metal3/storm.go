@@ -135,7 +135,7 @@ func (m *target) booted(_ context.Context, boot simulator.Boot) error {
 	consumer := boot.Host.Spec.ConsumerRef
 	switch {
 	case consumer == nil:
-		m.complain("host "+boot.Host.Name, "booted for no machine")
+		m.complain("host "+boot.Host.Name, "booted without a machine")
 	case len(boot.UserData) == 0:
 		m.complain("host "+boot.Host.Name, "booted machine "+consumer.Name+" without user data")
 	case boot.MetaData["providerid"] != strings.Join([]string{boot.Host.Namespace, boot.Host.Name, consumer.Name}, "/"):
@@ -192,7 +192,7 @@ func (m *target) Look(ctx context.Context) (provider.Snapshot, error) {
 		is := provider.Seen{Ready: ready != nil && *ready, Conditions: machine.Status.Conditions}
 		if id := machine.Spec.ProviderID; id != "" && machine.DeletionTimestamp.IsZero() &&
 			id != infrav1.ProviderIDPrefix+strings.Join([]string{m.cluster.Name, owned[machine.Name], machine.Name}, "/") {
-			is.Faults = append(is.Faults, fmt.Sprintf("has provider ID %s, its host is %q", id, owned[machine.Name]))
+			is.Faults = append(is.Faults, fmt.Sprintf("has provider ID %s, but its host is %q", id, owned[machine.Name]))
 		}
 		s.Machines[machine.Name] = is
 	}
@@ -210,7 +210,7 @@ func holdingOf(host *bmov1alpha1.BareMetalHost) (provider.Holding, bool) {
 		return h, true
 	}
 	if host.Spec.Image != nil || host.Spec.UserData != nil || host.Spec.MetaData != nil {
-		h.Disorder = "has an image or data although nobody claims it"
+		h.Disorder = "has an image or data although no machine claims it"
 	}
 	return h, h.Disorder != ""
 }

@@ -75,15 +75,14 @@ func measure(vms []int, _ string) benchmark.Plan {
 			Args: []string{"--sync-period=" + syncPeriod.String()},
 			Run:  func(ctx context.Context, e *benchmark.Environment) error { return idle(ctx, e, most) },
 		},
-		benchmark.Scenario{Name: "zones", Title: "Zone check (calls a check that was due, without those of the stream)", Run: zones})
+		benchmark.Scenario{Name: "zones", Title: "Zone check (calls for each due check, without those of the stream)", Run: zones})
 	neighbours := benchmark.Neighbours{One: "a vCenter", Alone: "17", Beside: "295", Start: startNeighbour}
 	return benchmark.Plan{
 		Ours: "Faultline", Upstream: "CAPV v1.14.0", Scenarios: append(scenarios, neighbours.Scenarios()...),
-		Notes: `Counted are calls as they arrive at the vCenter, those of the stream included unless said otherwise, and requests
-as the API server's audit log has them for the manager's user agent; writes of events and leases are apart, and so
-are watches that the server made the manager start again. Time runs from the first VSphereMachine created until the
-last has status.initialization.provisioned; counts and CPU run on until the manager has come to rest. Logging in, the
-first inventory and the first zone checks come before.
+		Notes: `Calls are counted at the vCenter, including those of the stream unless stated otherwise. Requests are those in the API
+server's audit log with the manager's user agent; events, leases and restarted watches are counted separately. Time runs from the
+creation of the first VSphereMachine until the last has status.initialization.provisioned. Calls, requests and CPU are counted until the
+manager is idle. Login, the first inventory and the first zone checks are not included.
 ` + benchmark.NoEffect(),
 	}
 }
@@ -119,7 +118,7 @@ func rolloutRows(b benchmark.Batch) []benchmark.Row {
 		benchmark.Figure("CPU-seconds a VM", "%.3f", b.CPU/float64(b.Machines)).Beside("0.14").AtMost(aimCPU),
 		ready,
 		benchmark.Figure("MiB of the manager at the end", "%.0f", float64(b.RSS)/benchmark.Mebibyte).Beside("109-147"),
-		benchmark.Figure("MiB of the manager at the highest", "%.0f", float64(b.Peak)/benchmark.Mebibyte),
+		benchmark.Figure("MiB of the manager at its peak", "%.0f", float64(b.Peak)/benchmark.Mebibyte),
 	}
 }
 
@@ -189,9 +188,9 @@ func zones(ctx context.Context, e *benchmark.Environment) error {
 		times int
 		cause func(context.Context, int) error
 	}{
-		{"first, with log in", 1, func(ctx context.Context, _ int) error { return w.zonesReady(ctx) }},
+		{"first, with login", 1, func(ctx context.Context, _ int) error { return w.zonesReady(ctx) }},
 		{"unchanged", touches, w.touchZones},
-		{"after a change of the inventory", disturbances, w.disturb},
+		{"after an inventory change", disturbances, w.disturb},
 	} {
 		var before benchmark.Cost // The first checks are all that the manager has done.
 		if i > 0 {

@@ -52,7 +52,7 @@ func ParseScale(text string) (Scale, error) {
 	quantities.DurationVar(&s.Outage, "outage", 5*time.Minute, "")
 	err := benchmark.ReadScale(text, quantities)
 	if err == nil && (min(s.Machines, s.Foreign) <= 0 || min(s.Watch, s.Outage) <= 0) {
-		err = fmt.Errorf("reading %q: every number must be above zero", text)
+		err = fmt.Errorf("reading %q: every number must be greater than 0", text)
 	}
 	return s, err
 }
@@ -67,13 +67,13 @@ func (s Scale) limit() time.Duration {
 func measureScale(text, _ string) (benchmark.Plan, error) {
 	size, err := ParseScale(text)
 	return benchmark.Plan{Ours: "Faultline", Scenarios: []benchmark.Scenario{{
-		Name: "scale", Title: fmt.Sprintf("%d machines beside %d virtual machines of others", size.Machines, size.Foreign), Limit: size.limit(),
+		Name: "scale", Title: fmt.Sprintf("%d machines next to %d unrelated virtual machines", size.Machines, size.Foreign), Limit: size.limit(),
 		Run: func(ctx context.Context, e *benchmark.Environment) error { return scale(ctx, e, size) },
 	}}}, err
 }
 
 func scale(ctx context.Context, e *benchmark.Environment, size Scale) error {
-	e.Progressf("making %d virtual machines of others", size.Foreign)
+	e.Progressf("creating %d unrelated virtual machines", size.Foreign)
 	w, err := setUp(ctx, e, "bench", crowded(size.Foreign))
 	if err != nil {
 		return err
@@ -88,18 +88,18 @@ func scale(ctx context.Context, e *benchmark.Environment, size Scale) error {
 		happens func() error
 	}{
 		{"log in, read the inventory, check the zones", func() error { return w.zonesReady(ctx) }},
-		{fmt.Sprintf("make %d Machines", size.Machines), func() (err error) {
+		{fmt.Sprintf("create %d Machines", size.Machines), func() (err error) {
 			provision, err = w.Prepare(ctx, size.Machines)
 			return err
 		}},
-		{fmt.Sprintf("make %d VSphereMachines", size.Machines), func() error { return cmp.Or(provision(ctx), e.Rest(ctx, w)) }},
+		{fmt.Sprintf("create %d VSphereMachines", size.Machines), func() error { return cmp.Or(provision(ctx), e.Rest(ctx, w)) }},
 		{"rest", func() error { return provider.Pause(ctx, size.Watch) }},
-		{fmt.Sprintf("%d tasks of others a second", foreignTasks), func() error { return w.othersWork(ctx, others, size.Watch) }},
-		{"vCenter does not answer", func() error {
+		{fmt.Sprintf("%d unrelated tasks a second", foreignTasks), func() error { return w.othersWork(ctx, others, size.Watch) }},
+		{"vCenter does not respond", func() error {
 			w.vcenter.SetDown(true)
 			return provider.Pause(ctx, size.Outage)
 		}},
-		{"vCenter answers again", func() error {
+		{"vCenter responds again", func() error {
 			w.vcenter.SetDown(false)
 			return cmp.Or(w.connected(ctx), e.Rest(ctx, w))
 		}},
@@ -177,7 +177,7 @@ func (w *setup) phase(ctx context.Context, e *benchmark.Environment, name string
 		benchmark.Figure("writes to the Kubernetes API", "%.0f", float64(cost.Requests.Sum(isWrite))),
 		benchmark.Figure("calls to vCenter", "%.0f", float64(cost.Calls.Sum(benchmark.All))),
 		benchmark.Figure("MiB", "%.0f", float64(rss)/benchmark.Mebibyte),
-		benchmark.Figure("MiB at the highest", "%.0f", float64(peak)/benchmark.Mebibyte))
+		benchmark.Figure("MiB at the peak", "%.0f", float64(peak)/benchmark.Mebibyte))
 	return err
 }
 

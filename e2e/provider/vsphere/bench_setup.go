@@ -52,7 +52,7 @@ func setUp(ctx context.Context, e *benchmark.Environment, name string, layout si
 		Provisioned: func(m *infrav1.VSphereMachine) bool { return ptr.Deref(m.Status.Initialization.Provisioned, false) },
 		Check: func(_ context.Context, domains map[string]string) error {
 			if count := len(vcenter.VMs()) - foreign; count != len(domains) {
-				return fmt.Errorf("counting VMs: vCenter has %d for %d machines", count, len(domains))
+				return fmt.Errorf("counting VMs: vCenter has %d VMs for %d machines", count, len(domains))
 			}
 			return nil
 		},

@@ -93,7 +93,7 @@ func (v *simulation) Break(_ context.Context, zone string) (string, error) {
 	if err := v.vcenter.RemoveDatastore(datacenterName, name); err != nil {
 		return "", fmt.Errorf("removing datastore %s: %w", name, err)
 	}
-	return "datastore " + name + " is gone", nil
+	return "removed datastore " + name, nil
 }
 
 // Abandon does nothing: virtual machines can be deleted without their datastore.
@@ -105,7 +105,7 @@ func (v *simulation) Repair(_ context.Context, zone string) (string, error) {
 	if err := v.vcenter.RestoreDatastore(datacenterName, name); err != nil {
 		return "", fmt.Errorf("restoring datastore %s: %w", name, err)
 	}
-	return "datastore " + name + " is back", nil
+	return "restored datastore " + name, nil
 }
 
 // datastore returns the zone's datastore in the layout: datastore-a for zone-a.

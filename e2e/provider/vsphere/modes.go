@@ -12,7 +12,7 @@ import (
 )
 
 func stormModes() []provider.FaultMode[*simulator.Server, simulator.Option, *simulator.Server] {
-	return provider.FaultModes("vCenter does what it is told, at once", simulator.Faults())
+	return provider.FaultModes("vCenter obeys immediately", simulator.Faults())
 }
 
 func (v *target) Disturb(_ context.Context, random *rand.Rand) error {

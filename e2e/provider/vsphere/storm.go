@@ -202,7 +202,7 @@ func (v *target) see(machine *infrav1.VSphereMachine, providerID string) provide
 	ready := machine.Status.Initialization.Provisioned
 	is := provider.Seen{Ready: ready != nil && *ready, Conditions: machine.Status.Conditions}
 	if machine.Spec.ProviderID != "" && machine.Spec.ProviderID != providerID && machine.DeletionTimestamp.IsZero() {
-		is.Faults = append(is.Faults, fmt.Sprintf("has provider ID %s, its VM %s", machine.Spec.ProviderID, providerID))
+		is.Faults = append(is.Faults, fmt.Sprintf("has provider ID %s, but its VM %s", machine.Spec.ProviderID, providerID))
 	}
 	return is
 }
@@ -230,10 +230,10 @@ func (v *target) domainOf(vm simulator.VM) string {
 func (v *target) Remains(ctx context.Context) ([]provider.Fault, error) {
 	var faults []provider.Fault
 	for _, vm := range v.vcenter.VMs() {
-		faults = append(faults, provider.Fault{Object: "VM " + vm.Name, What: "is left in " + vm.Folder})
+		faults = append(faults, provider.Fault{Object: "VM " + vm.Name, What: "still exists in " + vm.Folder})
 	}
 	for _, task := range v.vcenter.RunningTasks() {
-		faults = append(faults, provider.Fault{Object: "task " + task, What: "still runs"})
+		faults = append(faults, provider.Fault{Object: "task " + task, What: "is still running"})
 	}
 	groups, err := v.vcenter.GroupMembers(rackCluster)
 	for _, group := range slices.Sorted(maps.Keys(groups)) {

@@ -39,7 +39,7 @@ func Memory(processes []managementcluster.Process) string {
 		now, peak = now+p.Memory, peak+p.Peak
 	}
 	if now == 0 {
-		return "not known on this system"
+		return "not available on this system"
 	}
 	slices.SortStableFunc(processes, func(a, b managementcluster.Process) int { return cmp.Compare(b.Memory, a.Memory) })
 	var largest []string

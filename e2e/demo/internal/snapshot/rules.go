@@ -18,18 +18,18 @@ import (
 // what is not yet reported. Workers that the provider spreads request no domain, and must be spread as evenly.
 func Spread(now Snapshot, system string, spreads bool) (missing string, err error) {
 	if uneven := Level(now, RoleControlPlane); uneven != "" {
-		return "", &provider.Violation{Rule: system + " has the control plane unevenly: " + uneven}
+		return "", &provider.Violation{Rule: system + " shows an uneven control plane: " + uneven}
 	}
 	for _, m := range now.Machines {
 		if spreads && m.Role != RoleControlPlane && m.Role != "" {
 			if uneven := Level(now, m.Role); uneven != "" {
-				return "", &provider.Violation{Rule: system + " has the workers unevenly: " + uneven}
+				return "", &provider.Violation{Rule: system + " shows uneven workers: " + uneven}
 			}
 		} else if m.Domain != m.Asked {
-			return "", &provider.Violation{Rule: fmt.Sprintf("machine %s was asked to be in %q and %s has it in %q", m.Name, m.Asked, system, m.Domain)}
+			return "", &provider.Violation{Rule: fmt.Sprintf("machine %s is assigned to %q but %s shows it in %q", m.Name, m.Asked, system, m.Domain)}
 		}
 		if m.Reported != m.Domain {
-			missing = fmt.Sprintf("Machine %s reports failure domain %q; it is in %q", m.Name, m.Reported, m.Domain)
+			missing = fmt.Sprintf("Machine %s reports failure domain %q but is in %q", m.Name, m.Reported, m.Domain)
 		}
 	}
 	return missing, nil
@@ -45,10 +45,10 @@ func Complete(now Snapshot, down string, workers int) (missing string) {
 		}
 	}
 	if n := len(now.Machines); n != ControlPlanes+workers || ready != n {
-		return fmt.Sprintf("%d of %d machines are ready, of %d that there should be", ready, n, ControlPlanes+workers)
+		return fmt.Sprintf("%d of %d machines are ready, %d are expected", ready, n, ControlPlanes+workers)
 	}
 	if n := len(now.In(RoleControlPlane, "")); n != ControlPlanes {
-		return fmt.Sprintf("%d control-plane machines, not %d", n, ControlPlanes)
+		return fmt.Sprintf("%d control-plane machines, want %d", n, ControlPlanes)
 	}
 	return ""
 }
@@ -58,10 +58,10 @@ func Complete(now Snapshot, down string, workers int) (missing string) {
 func Replaced(now Snapshot, failed Machine, known map[string]bool) (missing string, err error) {
 	for _, m := range now.Machines {
 		if !known[m.Name] && (m.Domain == failed.Domain || m.Asked == failed.Domain) {
-			return "", &provider.Violation{Rule: fmt.Sprintf("machine %s was put into %s, which is broken", m.Name, failed.Domain)}
+			return "", &provider.Violation{Rule: fmt.Sprintf("machine %s was created in %s, which is broken", m.Name, failed.Domain)}
 		}
 		if m.Name == failed.Name {
-			missing = "Machine " + m.Name + " is still there"
+			missing = "Machine " + m.Name + " still exists"
 		}
 	}
 	return missing, nil
@@ -72,16 +72,16 @@ func Waiting(now Snapshot, gone Machine) (replacement, missing string, err error
 	for _, m := range now.Machines {
 		switch {
 		case m.Name == gone.Name:
-			return "", "Machine " + m.Name + " is still there", nil
+			return "", "Machine " + m.Name + " still exists", nil
 		case m.Role != gone.Role:
 		case m.Domain != "":
-			return "", "", &provider.Violation{Rule: fmt.Sprintf("machine %s was put into %s while %s is broken", m.Name, m.Domain, gone.Domain)}
+			return "", "", &provider.Violation{Rule: fmt.Sprintf("machine %s was created in %s while %s is broken", m.Name, m.Domain, gone.Domain)}
 		case m.Asked == gone.Domain:
 			replacement = m.Name
 		}
 	}
 	if replacement == "" {
-		missing = "nothing has come in the place of Machine " + gone.Name
+		missing = "no replacement found for Machine " + gone.Name
 	}
 	return replacement, missing, nil
 }
@@ -104,7 +104,7 @@ func WorkerIn(now Snapshot, domain string) (Machine, error) {
 			return m, nil
 		}
 	}
-	return Machine{}, fmt.Errorf("there is no worker in %s", domain)
+	return Machine{}, fmt.Errorf("no worker found in %s", domain)
 }
 
 // Moving verifies that workers are moved one at a time, and returns what is missing until all of them are ready.
@@ -135,13 +135,13 @@ func LevelKeys(keys map[string]string, class string, number int) (missing string
 	}
 	for machine, key := range keys {
 		if _, wanted := counts[key]; !wanted {
-			return fmt.Sprintf("machine %s is in logical failure domain %q, which is none of the %d of %s", machine, key, number, class)
+			return fmt.Sprintf("machine %s is in logical failure domain %q, which is not one of the %d of %s", machine, key, number, class)
 		}
 		counts[key]++
 	}
 	for key, n := range counts {
 		if fewest, most := len(keys)/number, (len(keys)+number-1)/number; n < fewest || n > most {
-			return fmt.Sprintf("logical failure domain %s has %d machines, not %d to %d", key, n, fewest, most)
+			return fmt.Sprintf("logical failure domain %s has %d machines, want %d to %d", key, n, fewest, most)
 		}
 	}
 	return ""
@@ -181,7 +181,7 @@ func TooManyReplaced(before, now map[string]string, class string, number int) st
 		missing += max(0, len(before)/number-n)
 	}
 	if fewest, fresh := max(tooMany, missing), NewMachines(before, now); fresh != fewest {
-		return fmt.Sprintf("%d machines of %s were replaced, and %d would have done", fresh, class, fewest)
+		return fmt.Sprintf("%d machines of %s were replaced, but %d suffice", fresh, class, fewest)
 	}
 	return ""
 }
@@ -207,7 +207,7 @@ func Surging(now Snapshot, system string) error {
 		}
 	}
 	if len(machines) > ControlPlanes+1 {
-		return &provider.Violation{Rule: fmt.Sprintf("%s has %d control-plane machines: more than one is being moved", system, len(machines))}
+		return &provider.Violation{Rule: fmt.Sprintf("%s has %d control-plane machines: more than one is moving", system, len(machines))}
 	}
 	if quorum := ControlPlanes/2 + 1; ready < quorum {
 		return &provider.Violation{Rule: fmt.Sprintf("%d control-plane machines are ready: less than the quorum of %d", ready, quorum)}
@@ -228,10 +228,10 @@ func Level(now Snapshot, role string) (missing string) {
 		}
 	}
 	if all := len(now.In(role, "")); placed != all {
-		return fmt.Sprintf("%d of %d machines of %s are outside of the failure domains that receive machines", all-placed, all, role)
+		return fmt.Sprintf("%d of %d machines of %s are outside the failure domains that receive machines", all-placed, all, role)
 	}
 	if most-fewest > 1 {
-		return fmt.Sprintf("%d machines of %s are in one failure domain, %d in another", most, role, fewest)
+		return fmt.Sprintf("one failure domain has %d machines of %s, another %d", most, role, fewest)
 	}
 	return ""
 }

@@ -30,11 +30,11 @@ func TestSpread(t *testing.T) {
 		"as it should be": {change: func(*Snapshot) {}},
 		"two in one domain": {
 			change:    func(s *Snapshot) { s.Machines[2].Asked, s.Machines[2].Domain = "a", "a" },
-			violation: "vCenter has the control plane unevenly: 2 machines of control plane are in one failure domain, 0 in another",
+			violation: "vCenter shows an uneven control plane: one failure domain has 2 machines of control plane, another 0",
 		},
 		"one in a domain that receives none": {
 			change:    func(s *Snapshot) { s.Domains[0].State = "Cordoned" },
-			violation: "vCenter has the control plane unevenly: 1 of 3 machines of control plane are outside of the failure domains that receive machines",
+			violation: "vCenter shows an uneven control plane: 1 of 3 machines of control plane are outside the failure domains that receive machines",
 		},
 		"a worker elsewhere": {
 			change:    func(s *Snapshot) { s.Machines[3].Domain = "c" },
@@ -78,18 +78,18 @@ func TestComplete(t *testing.T) {
 		down, missing string
 	}{
 		"as it should be":           {change: func(*Snapshot) {}},
-		"one is not ready":          {change: func(s *Snapshot) { s.Machines[3].Ready = false }, missing: "4 of 5 machines are ready, of 5 that there should be"},
+		"one is not ready":          {change: func(s *Snapshot) { s.Machines[3].Ready = false }, missing: "4 of 5 machines are ready, 5 are expected"},
 		"one is down where all are": {change: func(s *Snapshot) { s.Machines[3].Ready = false }, down: "b"},
 		"one was stopped where all are and is nowhere yet": {
 			change: func(s *Snapshot) { s.Machines[3].Ready, s.Machines[3].Domain, s.Machines[3].Asked = false, "", "b" }, down: "b",
 		},
 		"one is down elsewhere": {
-			change: func(s *Snapshot) { s.Machines[3].Ready = false }, down: "a", missing: "4 of 5 machines are ready, of 5 that there should be",
+			change: func(s *Snapshot) { s.Machines[3].Ready = false }, down: "a", missing: "4 of 5 machines are ready, 5 are expected",
 		},
-		"one is nowhere":        {change: func(s *Snapshot) { s.Machines[3].Ready, s.Machines[3].Domain = false, "" }, missing: "4 of 5 machines are ready, of 5 that there should be"},
-		"one is deleted":        {change: func(s *Snapshot) { s.Machines[3].Deleting = true }, down: "b", missing: "4 of 5 machines are ready, of 5 that there should be"},
-		"one is missing":        {change: func(s *Snapshot) { s.Machines = s.Machines[:4] }, missing: "4 of 4 machines are ready, of 5 that there should be"},
-		"too few control plane": {change: func(s *Snapshot) { s.Machines[0].Role = "md" }, missing: "2 control-plane machines, not 3"},
+		"one is nowhere":        {change: func(s *Snapshot) { s.Machines[3].Ready, s.Machines[3].Domain = false, "" }, missing: "4 of 5 machines are ready, 5 are expected"},
+		"one is deleted":        {change: func(s *Snapshot) { s.Machines[3].Deleting = true }, down: "b", missing: "4 of 5 machines are ready, 5 are expected"},
+		"one is missing":        {change: func(s *Snapshot) { s.Machines = s.Machines[:4] }, missing: "4 of 4 machines are ready, 5 are expected"},
+		"too few control plane": {change: func(s *Snapshot) { s.Machines[0].Role = "md" }, missing: "2 control-plane machines, want 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := all()
@@ -107,15 +107,15 @@ func TestReplaced(t *testing.T) {
 		change             func(*Snapshot)
 		missing, violation string
 	}{
-		"the failed is still there": {change: func(*Snapshot) {}, missing: "Machine cp-b is still there"},
+		"the failed is still there": {change: func(*Snapshot) {}, missing: "Machine cp-b still exists"},
 		"it is replaced elsewhere":  {change: func(s *Snapshot) { s.Machines[1] = replacement }},
 		"it is replaced where it was": {
 			change:    func(s *Snapshot) { s.Machines[1] = replacement; s.Machines[1].Domain = "b" },
-			violation: "machine replacement was put into b, which is broken",
+			violation: "machine replacement was created in b, which is broken",
 		},
 		"a new one is meant for there": {
 			change:    func(s *Snapshot) { s.Machines = append(s.Machines, Machine{Name: "new", Role: "md", Asked: "b"}) },
-			violation: "machine new was put into b, which is broken",
+			violation: "machine new was created in b, which is broken",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestSurging(t *testing.T) {
 	g.Expect(Surging(now, "vCenter")).To(MatchError(ContainSubstring("less than the quorum of 2")))
 	now = settled()
 	now.Machines = append(now.Machines, Machine{Role: RoleControlPlane}, Machine{Role: RoleControlPlane})
-	g.Expect(Surging(now, "vCenter")).To(MatchError(ContainSubstring("more than one is being moved")))
+	g.Expect(Surging(now, "vCenter")).To(MatchError(ContainSubstring("more than one is moving")))
 }
 
 func TestMoving(t *testing.T) {
@@ -168,7 +168,7 @@ func TestLevelKeys(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(LevelKeys(map[string]string{"a": "md-0", "b": "md-1", "c": "md-0"}, "md", 2)).To(BeEmpty())
-	g.Expect(LevelKeys(map[string]string{"a": "md-0", "b": "md-2"}, "md", 2)).To(ContainSubstring(`"md-2", which is none of the 2 of md`))
+	g.Expect(LevelKeys(map[string]string{"a": "md-0", "b": "md-2"}, "md", 2)).To(ContainSubstring(`"md-2", which is not one of the 2 of md`))
 	g.Expect(LevelKeys(map[string]string{"a": "md-0", "b": "md-0"}, "md", 2)).To(ContainSubstring("not 1 to 1"))
 }
 
@@ -182,9 +182,9 @@ func TestAnotherNumberOfLogicalFailureDomainsReplacesTheFewestMachines(t *testin
 		wrong  string
 	}{
 		"3 to 2":               {three, "ef", 2, ""},
-		"3 to 2, one too many": {three, "def", 2, "3 machines of md were replaced, and 2 would have done"},
+		"3 to 2, one too many": {three, "def", 2, "3 machines of md were replaced, but 2 suffice"},
 		"3 to 4":               {three, "a", 4, ""},
-		"3 to 4, one too many": {three, "ac", 4, "2 machines of md were replaced, and 1 would have done"},
+		"3 to 4, one too many": {three, "ac", 4, "2 machines of md were replaced, but 1 suffice"},
 		"2 to 4":               {map[string]string{"a": "md-0", "b": "md-0", "c": "md-0", "d": "md-1", "e": "md-1", "f": "md-1"}, "ad", 4, ""},
 		"none to 3":            {map[string]string{"a": ""}, "a", 3, ""},
 	} {
@@ -208,14 +208,14 @@ func TestWaiting(t *testing.T) {
 	gone := Machine{Name: "w1", Role: "md", Domain: "zone-b"}
 	replacement, missing, err := Waiting(Snapshot{Machines: []Machine{gone}}, gone)
 	g.Expect(replacement, err).To(BeEmpty())
-	g.Expect(missing).To(Equal("Machine w1 is still there"))
+	g.Expect(missing).To(Equal("Machine w1 still exists"))
 	_, missing, err = Waiting(Snapshot{Machines: []Machine{{Name: "cp", Role: RoleControlPlane, Domain: "zone-a"}}}, gone)
-	g.Expect(missing, err).To(Equal("nothing has come in the place of Machine w1"))
+	g.Expect(missing, err).To(Equal("no replacement found for Machine w1"))
 	replacement, missing, err = Waiting(Snapshot{Machines: []Machine{{Name: "w2", Role: "md", Asked: "zone-b"}}}, gone)
 	g.Expect(missing, err).To(BeEmpty())
 	g.Expect(replacement).To(Equal("w2"))
 	_, _, err = Waiting(Snapshot{Machines: []Machine{{Name: "w2", Role: "md", Asked: "zone-b", Domain: "zone-a"}}}, gone)
-	g.Expect(err).To(MatchError("machine w2 was put into zone-a while zone-b is broken"))
+	g.Expect(err).To(MatchError("machine w2 was created in zone-a while zone-b is broken"))
 	says := metav1.Condition{Type: "InfrastructureReady", Status: metav1.ConditionFalse, Reason: "NotReady", Message: "it is not provisioned"}
 	g.Expect(WaitsFor("zone-b", []metav1.Condition{says})).To(BeEmpty())
 	says.Message = "zone-b is Cordoned"

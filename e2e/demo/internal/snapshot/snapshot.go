@@ -49,7 +49,7 @@ func Take(ctx context.Context, from client.Reader, of Cluster) (Snapshot, error)
 	}
 	placements, err := of.Infrastructure.Machines(ctx)
 	if err != nil {
-		return Snapshot{}, fmt.Errorf("asking %s for its machines: %w", of.System, err)
+		return Snapshot{}, fmt.Errorf("listing the machines of %s: %w", of.System, err)
 	}
 	return Snapshot{
 		Domains:  domains(of.Domains, published.Status.FailureDomains),

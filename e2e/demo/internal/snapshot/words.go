@@ -33,7 +33,7 @@ func Changes(before, now Snapshot) []string {
 	}
 	for _, m := range before.Machines {
 		if _, gone := machines[m.Name]; gone {
-			list = append(list, fmt.Sprintf("machine %s: gone", m.Name))
+			list = append(list, fmt.Sprintf("machine %s: deleted", m.Name))
 		}
 	}
 	return list
@@ -70,7 +70,7 @@ func (m Machine) Words() string {
 	case m.Domain != "":
 		words += ", in " + m.Domain
 	case m.Asked != "":
-		words += ", meant for " + m.Asked
+		words += ", assigned to " + m.Asked
 	}
 	return words
 }

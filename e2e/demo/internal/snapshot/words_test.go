@@ -71,7 +71,7 @@ func TestChanges(t *testing.T) {
 	g.Expect(Changes(before, now)).To(Equal([]string{
 		"failure domain zone-a: Cordoned, no control plane",
 		"machine demo-2: control plane, Provisioning, in zone-c",
-		"machine stranger: gone",
+		"machine stranger: deleted",
 	}))
 	g.Expect(Changes(Snapshot{}, before)).To(ContainElement("machine stranger: not known to Cluster API, in zone-b"))
 }
