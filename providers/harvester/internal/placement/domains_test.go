@@ -217,7 +217,7 @@ func TestUnobservedKeepsKnownDomains(t *testing.T) {
 		}))
 	}
 	cluster.Status.Distribution.FailureDomains[0].RemovedSince = metav1.Now()
-	g.Expect(placement.Unobserved(cluster, "Why", "what")).To(HaveExactElements(HaveField("Name", "b")), "the other is no longer declared")
+	g.Expect(placement.Unobserved(cluster, "Why", "what")).To(HaveExactElements(HaveField("Name", "b")), "the other was removed")
 
 	declared := clusterOf(infrav1.HarvesterFailureDomain{Name: "d", ControlPlane: ptr.To(false)})
 	g.Expect(placement.Unobserved(declared, "Why", "what")).To(HaveExactElements(And(HaveField("Name", "d"), HaveField("ControlPlane", false))))

@@ -25,7 +25,7 @@ const (
 	// rejectionGrace is how long Harvester must reject a deletion before the object is left behind: Harvester's webhooks can lag behind
 	// deletions.
 	rejectionGrace = 10 * time.Second
-	// failureGrace is how long a deletion must fail without progress before the error is no longer considered transient.
+	// failureGrace is how long a deletion must fail without progress before the error counts as permanent.
 	failureGrace = time.Minute
 )
 
