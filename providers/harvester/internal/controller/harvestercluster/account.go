@@ -129,10 +129,10 @@ func (s *scope) deleteFormerBinding(ctx context.Context, binding *rbacv1.Cluster
 func (s *scope) reportAccountError(err error, o client.Object) error {
 	if errors.Is(err, errForeign) {
 		s.requeueAfter = recheckInterval
-		status.False(s.cluster, configReady, infrav1.CloudProviderConfigGenerationFailedReason, fmt.Sprintf("%T %s: %s", o, o.GetName(), err))
+		status.False(s.cluster, configReady, infrav1.CloudProviderConfigGenerationFailedReason, fmt.Sprintf("%s %s: %s", kindOf(o), o.GetName(), err))
 		return nil
 	}
-	return s.reportRejected(err, configReady, infrav1.CloudProviderConfigGenerationFailedReason, fmt.Sprintf("%T %s", o, o.GetName()))
+	return s.reportRejected(err, configReady, infrav1.CloudProviderConfigGenerationFailedReason, kindOf(o)+" "+o.GetName())
 }
 
 // ensure reads an object that belongs to the cluster, or creates it if it does not exist. It reports whether it created the object.

@@ -6,7 +6,6 @@ package harvestercluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -76,7 +75,7 @@ func (s *scope) deleteAccount(ctx context.Context) (what string, _ error) {
 	a := s.account()
 	wasRequested := conditions.Has(s.cluster, configReady) || s.cluster.Spec.UpdateCloudProviderConfig != (infrav1.UpdateCloudProviderConfig{})
 	for _, o := range append([]client.Object{a.former, a.token}, append(a.rights(), a.account)...) {
-		what := fmt.Sprintf("%T %s", o, o.GetName())
+		what := kindOf(o) + " " + o.GetName()
 		switch err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(o), o); {
 		case apierrors.IsForbidden(err) && (!wasRequested || slices.Contains(a.rights(), o)):
 			continue // without read access the objects were not created either; rights without an account are harmless

@@ -188,7 +188,7 @@ func (s *scope) deleteCloudProviderAccount(ctx context.Context) (bool, error) {
 // deleteObject deletes an object by its UID, so that a new object of that name is not affected. The cluster is enqueued when the object no
 // longer exists.
 func (s *scope) deleteObject(ctx context.Context, o client.Object) (bool, error) {
-	what := fmt.Sprintf("%T %s", o, client.ObjectKeyFromObject(o))
+	what := fmt.Sprintf("%s %s", kindOf(o), client.ObjectKeyFromObject(o))
 	status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "waiting for Harvester to delete "+what)
 	if o.GetAnnotations()[infrav1.OwnerAnnotation] == "" { // its deletion enqueues no cluster
 		s.requeueAfter = recheckInterval

@@ -77,6 +77,7 @@ func TestServiceLoadBalancersRemainForClusterWithSameWorkload(t *testing.T) {
 	w.workload = "c"
 	w.start()
 	cluster, copied := w.cluster("c", givenEndpoint), w.cluster("copied", givenEndpoint)
+	w.waitForProvisioned(cluster) // its namespace on Harvester exists
 	uid := w.waitForWorkloadUID(cluster)
 	testworld.Update(testworld.User{T: t, G: w.WithT, Client: user}, copied, testworld.Status, func(copied *infrav1.HarvesterCluster) {
 		copied.Status.WorkloadClusterUID = uid
