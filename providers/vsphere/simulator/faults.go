@@ -10,7 +10,7 @@ import (
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
-// Fault is a way in which a vCenter breaks a rule that its clients may rely on. Storms, the switches of cmd/vcsim, WithFault,
+// Fault is a way in which a vCenter breaks a rule that its clients may rely on. Chaos tests, the flags of cmd/vcsim, WithFault,
 // SetFault and the tests of all faults read them from Faults.
 type Fault = faults.Fault[*Server, Option, *Server]
 

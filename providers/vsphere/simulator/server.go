@@ -32,11 +32,11 @@ type Server struct {
 	inventory *vcsim.Inventory
 	admin     *vcsim.AdminClient
 
-	parts
+	components
 }
 
-// parts holds the parts of a vCenter that replace or extend vcsim's.
-type parts struct {
+// components holds the components of a vCenter that replace or extend vcsim's.
+type components struct {
 	tasks       *vcsim.Tasks
 	tagging     *rest.Tagging
 	policies    *vcsim.Policies
@@ -117,7 +117,7 @@ func (s *Server) populate(layout Layout, o options) (http.Handler, error) {
 //nolint:gochecknoglobals // It guards vcsim's package variables, which vcsim writes to when it makes an inventory.
 var buildMutex sync.Mutex
 
-// assemble creates an empty vCenter from vcsim and the parts that replace parts of it.
+// assemble creates an empty vCenter from vcsim and the components that replace parts of it.
 func (s *Server) assemble(o options) (http.Handler, error) {
 	var err error
 	if s.vcsim, err = vcsim.New(s.Host(), o.version, s.accounts.Valid); err != nil {
@@ -128,7 +128,7 @@ func (s *Server) assemble(o options) (http.Handler, error) {
 	if s.admin, err = vcsim.NewAdminClient(model.Service, s.vcsim.REST, s.accounts.Admin); err != nil {
 		return nil, err
 	}
-	s.parts = s.newParts(o)
+	s.components = s.newComponents(o)
 	if o.stockPolicies {
 		model.Service.RegisterSDK(pbm.New())
 	} else {
@@ -138,10 +138,10 @@ func (s *Server) assemble(o options) (http.Handler, error) {
 	return model.Service.ServeMux, nil
 }
 
-// newParts creates the parts, except for tagging.
-func (s *Server) newParts(o options) parts {
+// newComponents creates the components, except for tagging.
+func (s *Server) newComponents(o options) components {
 	i := s.inventory
-	p := parts{
+	c := components{
 		tasks:    vcsim.NewTasks(i, s.admin.Client.ServiceContent.TaskManager),
 		policies: vcsim.NewPolicies(i, o.stockPolicies),
 		keys:     vcsim.NewKeys(i, s.admin),
@@ -150,15 +150,15 @@ func (s *Server) newParts(o options) parts {
 		hosts:    vcsim.NewHosts(i),
 		guests:   vcsim.NewGuestNetwork(i, o.guestDelay),
 	}
-	p.drs = vcsim.NewDRS(i, p.pci)
-	p.datastores = vcsim.NewDatastores(i, &p.tasks.StructureLock)
-	p.permissions = vcsim.NewPermissions(i, &p.tasks.StructureLock)
-	p.cloning = vcsim.NewCloning(i, p.drs, p.policies, p.keys, p.permissions)
-	p.machines = vcsim.NewMachines(i, s.admin, p.cloning)
-	p.taskHooks = vcsim.TaskHooks{
-		Inventory: i, Hosts: p.hosts, Datastores: p.datastores, DRS: p.drs, Cloning: p.cloning, Machines: p.machines,
+	c.drs = vcsim.NewDRS(i, c.pci)
+	c.datastores = vcsim.NewDatastores(i, &c.tasks.StructureLock)
+	c.permissions = vcsim.NewPermissions(i, &c.tasks.StructureLock)
+	c.cloning = vcsim.NewCloning(i, c.drs, c.policies, c.keys, c.permissions)
+	c.machines = vcsim.NewMachines(i, s.admin, c.cloning)
+	c.taskHooks = vcsim.TaskHooks{
+		Inventory: i, Hosts: c.hosts, Datastores: c.datastores, DRS: c.drs, Cloning: c.cloning, Machines: c.machines,
 	}
-	return p
+	return c
 }
 
 // Close ends all sessions, connections and tasks and deletes the files. Further calls have no effect.

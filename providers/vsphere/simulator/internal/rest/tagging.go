@@ -41,7 +41,7 @@ type Tagging struct {
 	refused int             // attachments to reject; below zero means all
 }
 
-// NewTagging serves tags with the operator's session; other requests are passed to next.
+// NewTagging serves tags with the server's own session; other requests are passed to next.
 func NewTagging(admin *vcsim.AdminClient, i *vcsim.Inventory, next http.Handler) *Tagging {
 	return &Tagging{admin: admin, inventory: i, next: next}
 }

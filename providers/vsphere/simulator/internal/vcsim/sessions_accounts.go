@@ -11,7 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Accounts holds the account for tests, and the operator's, which belongs to the server and is not affected by SetPassword.
+// Accounts holds the account for tests, and the server's own account, which SetPassword does not affect.
 type Accounts struct {
 	Username string
 	Admin    Account
