@@ -29,19 +29,19 @@ const (
 // Request is a request that the API server has received.
 type Request = simulation.Request
 
-func (s *Simulator) startFront(ctx context.Context) error {
+func (s *Simulator) startProxy(ctx context.Context) error {
 	var err error
-	if s.front, err = simulation.NewProxy(s.config(), s.settings.address); err != nil {
+	if s.proxy, err = simulation.NewProxy(s.config(), s.settings.address); err != nil {
 		return err
 	}
-	s.closing(s.front.Close)
+	s.onStop(s.proxy.Close)
 	s.admin = rand.Text()
-	s.front.Admit(s.admin, simulation.User{Name: "admin", Groups: []string{masters, authenticated}})
-	return s.front.Up(ctx)
+	s.proxy.Admit(s.admin, simulation.User{Name: "admin", Groups: []string{masters, authenticated}})
+	return s.proxy.Up(ctx)
 }
 
 // Server returns the server address in all kubeconfigs.
-func (s *Simulator) Server() string { return s.front.URL() }
+func (s *Simulator) Server() string { return s.proxy.URL() }
 
 // Kubeconfig returns an administrator's kubeconfig. Its requests are recorded and subject to network faults, unlike those of
 // Client.
@@ -52,7 +52,7 @@ func (s *Simulator) Kubeconfig() []byte { return s.kubeconfig("admin", s.admin, 
 func (s *Simulator) KubeconfigFor(user string, rules []rbacv1.PolicyRule, namespace string) []byte {
 	s.Grant(user, rules, namespace)
 	token := rand.Text()
-	s.front.Admit(token, simulation.User{Name: user, Groups: []string{authenticated}})
+	s.proxy.Admit(token, simulation.User{Name: user, Groups: []string{authenticated}})
 	return s.kubeconfig(user, token, namespace)
 }
 
@@ -86,7 +86,7 @@ func (s *Simulator) Grant(user string, rules []rbacv1.PolicyRule, namespace stri
 	}
 	for _, err := range errs {
 		if err != nil {
-			panic(fmt.Sprintf("granting rights to %s: %v", user, err))
+			panic(fmt.Sprintf("granting permissions to %s: %v", user, err))
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (s *Simulator) Revoke(kubeconfig []byte) error {
 		return fmt.Errorf("reading kubeconfig: %w", err)
 	}
 	for _, user := range config.AuthInfos {
-		s.front.Revoke(user.Token)
+		s.proxy.Revoke(user.Token)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (s *Simulator) Revoke(kubeconfig []byte) error {
 func (s *Simulator) kubeconfig(user, token, namespace string) []byte {
 	const name = "harvester"
 	config := clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: s.front.URL(), CertificateAuthorityData: s.front.Authority()}},
+		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: s.proxy.URL(), CertificateAuthorityData: s.proxy.Authority()}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{user: {Token: token}},
 		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: user, Namespace: namespace}},
 		CurrentContext: name,
@@ -120,38 +120,38 @@ func (s *Simulator) kubeconfig(user, token, namespace string) []byte {
 
 // Requests returns the requests made with kubeconfigs of the simulator, oldest first. It excludes those of the simulator's own
 // controllers and Client.
-func (s *Simulator) Requests() []Request { return s.front.Requests() }
+func (s *Simulator) Requests() []Request { return s.proxy.Requests() }
 
 // Watches returns the open watches, except those of Client.
-func (s *Simulator) Watches() []Request { return s.front.Watches() }
+func (s *Simulator) Watches() []Request { return s.proxy.Watches() }
 
 // ForgetRequests clears the recorded requests.
-func (s *Simulator) ForgetRequests() { s.front.ForgetRequests() }
+func (s *Simulator) ForgetRequests() { s.proxy.ForgetRequests() }
 
 // Down refuses new connections and closes existing ones.
-func (s *Simulator) Down() { s.front.Down() }
+func (s *Simulator) Down() { s.proxy.Down() }
 
 // Up reverts Down.
-func (s *Simulator) Up(ctx context.Context) error { return s.front.Up(ctx) }
+func (s *Simulator) Up(ctx context.Context) error { return s.proxy.Up(ctx) }
 
 // Delay delays each request; 0 removes the delay.
-func (s *Simulator) Delay(delay time.Duration) { s.front.Delay(delay) }
+func (s *Simulator) Delay(delay time.Duration) { s.proxy.Delay(delay) }
 
 // Fail rejects this share of the requests, 0 to 1, with 503.
-func (s *Simulator) Fail(share float64) { s.front.Refuse(http.StatusServiceUnavailable, share) }
+func (s *Simulator) Fail(share float64) { s.proxy.Refuse(http.StatusServiceUnavailable, share) }
 
 // LoseAnswers executes this share of the changes and closes the connection without a response.
-func (s *Simulator) LoseAnswers(share float64) { s.front.Lose(share) }
+func (s *Simulator) LoseAnswers(share float64) { s.proxy.Lose(share) }
 
 // Conflict rejects this share of the updates and patches of a resource, such as ippools, with 409.
-func (s *Simulator) Conflict(resource string, share float64) { s.front.Conflict(resource, share) }
+func (s *Simulator) Conflict(resource string, share float64) { s.proxy.Conflict(resource, share) }
 
 // Silence keeps watches open without delivering events. When it is switched off, watches that have missed events are closed.
-func (s *Simulator) Silence(on bool) { s.front.Silence(on) }
+func (s *Simulator) Silence(on bool) { s.proxy.Silence(on) }
 
 // StickWatches stops the delivery of events to the current watches, which stay open until CutWatches or until their clients close
 // them.
-func (s *Simulator) StickWatches() { s.front.Stick() }
+func (s *Simulator) StickWatches() { s.proxy.Stick() }
 
 // CutWatches closes all open watches.
-func (s *Simulator) CutWatches() { s.front.Cut() }
+func (s *Simulator) CutWatches() { s.proxy.Cut() }

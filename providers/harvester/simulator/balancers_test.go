@@ -21,7 +21,7 @@ import (
 
 const eager = "kube-vip.io/allow-reconcile-without-endpoints"
 
-func (s *site) balancer(name, pool string) *lbv1.LoadBalancer {
+func (s *fixture) balancer(name, pool string) *lbv1.LoadBalancer {
 	s.t.Helper()
 	lb := &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}, Spec: lbv1.LoadBalancerSpec{
 		WorkloadType: lbv1.WorkloadVM, IPAM: lbv1.IPAMDHCP, BackendServerSelector: map[string][]string{"app": {"test"}},
@@ -35,19 +35,19 @@ func (s *site) balancer(name, pool string) *lbv1.LoadBalancer {
 }
 
 // pool creates an IP pool that is deleted with the test.
-func (s *site) pool(first, last string) string {
+func (s *fixture) pool(first, last string) string {
 	s.t.Helper()
 	pool := simulator.Pool(s.namespace, "172.17.1.0/24", first, last)
 	s.Expect(s.client.Create(s.t.Context(), &pool)).To(Succeed())
 	s.t.Cleanup(func() {
 		ctx := context.WithoutCancel(s.t.Context())
 		s.Expect(s.client.DeleteAllOf(ctx, &lbv1.LoadBalancer{}, client.InNamespace(s.namespace))).To(Succeed())
-		s.Eventually(func() error { return s.client.Delete(ctx, &pool) }).Should(Succeed(), "nobody has an address any more")
+		s.Eventually(func() error { return s.client.Delete(ctx, &pool) }).Should(Succeed(), "all addresses are released")
 	})
 	return pool.Name
 }
 
-func (s *site) ready(name string) func() lbv1.Condition {
+func (s *fixture) ready(name string) func() lbv1.Condition {
 	return func() lbv1.Condition {
 		lb := &lbv1.LoadBalancer{}
 		s.Expect(s.client.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, lb)).To(Succeed())
@@ -58,27 +58,27 @@ func (s *site) ready(name string) func() lbv1.Condition {
 	}
 }
 
-func (s *site) service(name string) *corev1.Service {
+func (s *fixture) service(name string) *corev1.Service {
 	service := &corev1.Service{}
 	s.Expect(s.client.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, service)).To(Succeed())
 	return service
 }
 
-func (s *site) help(name string) {
+func (s *fixture) announceEagerly(name string) {
 	service := s.service(name)
 	before := service.DeepCopy()
 	metav1.SetMetaDataAnnotation(&service.ObjectMeta, eager, "true")
 	s.Expect(s.client.Patch(s.t.Context(), service, client.MergeFrom(before))).To(Succeed())
 }
 
-func TestLoadBalancerWaitsForAnAddressThatKubeVIPGivesWithEndpointsOnly(t *testing.T) {
-	s := newSite(t)
+func TestLoadBalancerWaitsForKubeVIP(t *testing.T) {
+	s := newFixture(t)
 	s.create("vm")
-	s.reaches("vm", kubevirtv1.VirtualMachineStatusRunning)
+	s.waitForStatus("vm", kubevirtv1.VirtualMachineStatusRunning)
 	lb := s.balancer("lb", "")
 	s.Eventually(s.ready("lb")).Should(HaveField("Message", "service is waiting for external IP"))
 
-	s.help("lb")
+	s.announceEagerly("lb")
 	s.Eventually(s.ready("lb")).Should(HaveField("Status", corev1.ConditionTrue))
 	s.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(lb), lb)).To(Succeed())
 	s.Expect(lb.Status.AllocatedAddress.IP).To(Equal(lbv1.UnspecifiedAddress))
@@ -90,8 +90,8 @@ func TestLoadBalancerWaitsForAnAddressThatKubeVIPGivesWithEndpointsOnly(t *testi
 	s.Expect(slice.Endpoints).To(ConsistOf(HaveField("Addresses", lb.Status.BackendServers)))
 }
 
-func TestLoadBalancersOfAPoolHaveAnAddressEachUntilItIsExhausted(t *testing.T) {
-	s := newSite(t)
+func TestPoolExhausted(t *testing.T) {
+	s := newFixture(t)
 	pool := s.pool("172.17.1.10", "172.17.1.11")
 	s.balancer("lb-1", pool)
 	s.Eventually(s.ready("lb-1")).Should(HaveField("Message", "service is waiting for external IP"))
@@ -116,8 +116,8 @@ func TestLoadBalancersOfAPoolHaveAnAddressEachUntilItIsExhausted(t *testing.T) {
 	}))
 }
 
-func TestServiceOfALoadBalancerGoesWithIt(t *testing.T) {
-	s := newSite(t)
+func TestServiceIsDeletedWithLoadBalancer(t *testing.T) {
+	s := newFixture(t)
 	lb := s.balancer("lb", "")
 	s.Eventually(s.ready("lb")).Should(HaveField("Message", "service is waiting for external IP"))
 	s.Expect(s.client.Delete(t.Context(), lb)).To(Succeed())
@@ -128,17 +128,17 @@ func TestServiceOfALoadBalancerGoesWithIt(t *testing.T) {
 	}).Should(BeEmpty())
 }
 
-func TestVirtualMachineDeletedInTheForegroundGoesAfterItsInstance(t *testing.T) {
-	s := newSite(t)
+func TestForegroundDeletionOfVirtualMachine(t *testing.T) {
+	s := newFixture(t)
 	vm := s.create("vm")
-	s.reaches("vm", kubevirtv1.VirtualMachineStatusRunning)
+	s.waitForStatus("vm", kubevirtv1.VirtualMachineStatusRunning)
 	s.Expect(s.client.Delete(t.Context(), vm, client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
 	s.Eventually(func() error { return s.client.Get(t.Context(), client.ObjectKeyFromObject(vm), vm) }).
 		Should(MatchError(ContainSubstring("not found")))
 }
 
-func TestLoadBalancerKeepsTheAddressThatWasReservedUnderItsName(t *testing.T) {
-	s := newSite(t)
+func TestLoadBalancerUsesReservedAddress(t *testing.T) {
+	s := newFixture(t)
 	name := s.pool("172.17.1.10", "172.17.1.20")
 	pool := &lbv1.IPPool{}
 	s.Eventually(func() error {

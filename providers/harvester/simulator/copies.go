@@ -14,12 +14,12 @@ import (
 // AddVolume attaches a volume to a running virtual machine, as the CSI driver of a guest cluster does. It stays attached until
 // RemoveVolume.
 func (s *Simulator) AddVolume(ctx context.Context, vm client.ObjectKey, claim string) error {
-	return virtualmachines.Plug(ctx, s.client, s.handler, vm, claim)
+	return virtualmachines.AttachVolume(ctx, s.client, s.handler, vm, claim)
 }
 
 // RemoveVolume detaches a volume from a virtual machine.
 func (s *Simulator) RemoveVolume(ctx context.Context, vm client.ObjectKey, claim string) error {
-	return virtualmachines.Unplug(ctx, s.client, s.handler, vm, claim)
+	return virtualmachines.DetachVolume(ctx, s.client, s.handler, vm, claim)
 }
 
 // Clone creates a clone of a virtual machine with this name, with all labels that Harvester copies.

@@ -39,7 +39,7 @@ func labelled(claim *corev1.PersistentVolumeClaim) {
 	claim.Labels, claim.Annotations = map[string]string{"id": "1"}, map[string]string{"owner": "a"}
 }
 
-func (s *site) claim(name string) *corev1.PersistentVolumeClaim {
+func (s *fixture) claim(name string) *corev1.PersistentVolumeClaim {
 	s.t.Helper()
 	claim := &corev1.PersistentVolumeClaim{}
 	s.Eventually(func() error {
@@ -48,10 +48,10 @@ func (s *site) claim(name string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-func TestAVolumeThatIsPluggedInIsKeptUntilItIsUnplugged(t *testing.T) {
-	s := newSite(t)
+func TestAddAndRemoveVolume(t *testing.T) {
+	s := newFixture(t)
 	vm := client.ObjectKeyFromObject(s.create("vm"))
-	s.reaches("vm", kubevirtv1.VirtualMachineStatusRunning)
+	s.waitForStatus("vm", kubevirtv1.VirtualMachineStatusRunning)
 	data := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "pvc-data"}, Spec: s.claim("vm-disk-0").Spec}
 	data.Spec.VolumeName = ""
 	s.Expect(s.client.Create(t.Context(), data)).To(Succeed())
@@ -60,25 +60,25 @@ func TestAVolumeThatIsPluggedInIsKeptUntilItIsUnplugged(t *testing.T) {
 	plugged := ContainElement(And(HaveField("Name", "pvc-data"), HaveField("PersistentVolumeClaim.Hotpluggable", BeTrue())))
 	s.Expect(s.vm("vm").Spec.Template.Spec.Volumes).To(plugged)
 	s.Expect(s.instance("vm").Spec.Volumes).To(plugged)
-	s.Expect(sim.AddVolume(t.Context(), vm, "pvc-data")).NotTo(Succeed(), "it has it already")
+	s.Expect(sim.AddVolume(t.Context(), vm, "pvc-data")).NotTo(Succeed(), "it is already attached")
 	s.Eventually(func() error { return s.client.Delete(t.Context(), data, client.DryRunAll) }).Should(MatchError(ContainSubstring("currently attached")))
 
-	s.Expect(sim.RemoveVolume(t.Context(), vm, "vm-disk-0")).NotTo(Succeed(), "it boots from that")
+	s.Expect(sim.RemoveVolume(t.Context(), vm, "vm-disk-0")).NotTo(Succeed(), "it is not hotpluggable")
 	s.Expect(sim.RemoveVolume(t.Context(), vm, "pvc-data")).To(Succeed())
 	s.Expect(s.instance("vm").Spec.Volumes).To(HaveLen(1))
 	s.Eventually(func() error { return s.client.Delete(t.Context(), data) }).Should(Succeed())
 }
 
-func TestCopiesHaveTheLabelsThatHarvesterCopies(t *testing.T) {
-	s := newSite(t)
+func TestLabelsOfCopies(t *testing.T) {
+	s := newFixture(t)
 	vm := client.ObjectKeyFromObject(s.create("vm", templates(labelled), func(vm *kubevirtv1.VirtualMachine) {
 		vm.Labels = map[string]string{"id": "1"}
 		vm.Annotations["owner"] = "a"
 	}))
-	s.reaches("vm", kubevirtv1.VirtualMachineStatusRunning)
+	s.waitForStatus("vm", kubevirtv1.VirtualMachineStatusRunning)
 
 	s.Expect(sim.Clone(t.Context(), vm, "clone")).To(Succeed())
-	clone := s.reaches("clone", kubevirtv1.VirtualMachineStatusRunning)
+	clone := s.waitForStatus("clone", kubevirtv1.VirtualMachineStatusRunning)
 	s.Expect(clone.Labels).To(HaveKeyWithValue("id", "1"))
 	s.Expect(clone.Annotations).NotTo(HaveKey("owner"))
 	s.Expect(clone.Spec.Template.ObjectMeta.Labels).To(And(HaveKeyWithValue("app", "test"), HaveKeyWithValue("harvesterhci.io/vmName", "clone")))
@@ -86,22 +86,22 @@ func TestCopiesHaveTheLabelsThatHarvesterCopies(t *testing.T) {
 	s.Expect(s.claim("clone-disk-0").Labels).To(BeEmpty())
 
 	s.Expect(sim.Restore(t.Context(), vm, "restored")).To(Succeed())
-	restored := s.reaches("restored", kubevirtv1.VirtualMachineStatusRunning)
+	restored := s.waitForStatus("restored", kubevirtv1.VirtualMachineStatusRunning)
 	s.Expect(restored.Labels).To(BeEmpty())
 	s.Expect(restored.Spec.Template.ObjectMeta.Labels).NotTo(HaveKey("app"))
 	s.Expect(s.claim("restore-restored-disk-0").Labels).To(HaveKeyWithValue("id", "1"))
 	s.Expect(s.claim("restore-restored-disk-0").Annotations).To(HaveKeyWithValue("owner", "a"))
 
 	s.Expect(sim.RestoreInPlace(t.Context(), vm, "again")).To(Succeed())
-	now := s.reaches("vm", kubevirtv1.VirtualMachineStatusRunning)
+	now := s.waitForStatus("vm", kubevirtv1.VirtualMachineStatusRunning)
 	s.Expect(now.Annotations).NotTo(HaveKey("harvesterhci.io/volumeClaimTemplates"))
 	s.Expect(now.Labels).To(HaveKeyWithValue("id", "1"))
 	s.Expect(s.claim("restore-again-disk-0").Labels).To(HaveKeyWithValue("id", "1"))
 	s.Expect(s.claim("vm-disk-0").DeletionTimestamp).To(BeNil())
 }
 
-func TestAVolumeOfAnImageOfCDIHasNoLabels(t *testing.T) {
-	s := newSite(t)
+func TestVolumeOfCDIImageHasNoLabels(t *testing.T) {
+	s := newFixture(t)
 	image := &harvesterhciv1.VirtualMachineImage{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "image"}}
 	image.Spec = harvesterhciv1.VirtualMachineImageSpec{DisplayName: "image", Backend: harvesterhciv1.BackendCDI}
 	s.Expect(s.client.Create(t.Context(), image)).To(Succeed())
@@ -113,7 +113,7 @@ func TestAVolumeOfAnImageOfCDIHasNoLabels(t *testing.T) {
 		labelled(claim)
 		claim.Annotations["harvesterhci.io/imageId"] = s.namespace + "/image"
 	}))
-	s.reaches("vm", kubevirtv1.VirtualMachineStatusRunning)
+	s.waitForStatus("vm", kubevirtv1.VirtualMachineStatusRunning)
 	s.Expect(s.claim("vm-disk-0").Labels).To(BeEmpty())
 	s.Expect(s.claim("vm-disk-0").Annotations).NotTo(HaveKey("owner"))
 }

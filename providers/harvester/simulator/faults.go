@@ -15,19 +15,19 @@ import (
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
-// Fault is a way in which a Harvester cluster breaks a rule that clients may rely on. Storms, the switches of programs, SetFault
-// and the tests of all faults read them from Faults; storms apply them to hosts.
+// Fault is a way in which a Harvester cluster breaks a rule that clients may rely on. Chaos tests, the flags of programs, SetFault
+// and the tests of all faults read them from Faults; chaos tests apply them to hosts.
 type Fault = faults.Fault[*Simulator, Option, Host]
 
 // Storm configures how a fault is applied at random while machines are created and deleted.
 type Storm = faults.Storm[Host]
 
-// The shares of requests that fail in storms: high enough to occur often, and low enough to make progress.
+// The shares of requests that fail in chaos tests: high enough to occur often, and low enough to make progress.
 const (
 	failingShare  = 0.2
 	losingShare   = 0.2
 	conflictShare = 0.5
-	slowness      = 300 * time.Millisecond
+	requestDelay  = 300 * time.Millisecond
 )
 
 // Quick returns short delays that still leave time for other events in between.
@@ -52,47 +52,47 @@ func Faults() []Fault { return slices.Concat(apiFaults(), hostFaults(), machineF
 func apiFaults() []Fault {
 	return []Fault{
 		{
-			Name: "down", Is: "Harvester refuses connections and ends those it has", Breaks: "Harvester is there.", Set: setDown, Storm: now(),
+			Name: "down", Is: "Harvester refuses new connections and closes existing ones", Breaks: "Harvester is reachable.", Set: setDown, Storm: brief(),
 		},
 		{
-			Name: "delayed", Is: "each request waits for 300 ms", Breaks: "Harvester answers at once.",
-			Set: network(func(s *Simulator, on bool) { s.Delay(pick(on, slowness)) }), Storm: &Storm{},
+			Name: "delayed", Is: "each request is delayed by 300 ms", Breaks: "Harvester responds immediately.",
+			Set: onProxy(func(s *Simulator, on bool) { s.Delay(valueIf(on, requestDelay)) }), Storm: &Storm{},
 		},
 		{
-			Name: "failing", Is: "a fifth of the requests is refused with 503", Breaks: "What is allowed and valid is done.",
-			Set: network(func(s *Simulator, on bool) { s.Fail(pick(on, failingShare)) }), Storm: &Storm{},
+			Name: "failing", Is: "20 % of the requests are rejected with 503", Breaks: "A valid and permitted request succeeds.",
+			Set: onProxy(func(s *Simulator, on bool) { s.Fail(valueIf(on, failingShare)) }), Storm: &Storm{},
 		},
 		{
-			Name: "lost-answers", Is: "a fifth of the changes is made and the connection ends before the answer",
-			Breaks: "A change that was not confirmed was not made.",
-			Set:    network(func(s *Simulator, on bool) { s.LoseAnswers(pick(on, losingShare)) }), Storm: &Storm{},
+			Name: "lost-answers", Is: "20 % of the changes are executed, but the connection is closed before the response",
+			Breaks: "A change without a response was not executed.",
+			Set:    onProxy(func(s *Simulator, on bool) { s.LoseAnswers(valueIf(on, losingShare)) }), Storm: &Storm{},
 		},
 		{
-			Name: "conflicts", Is: "half of the updates and patches of a resource, such as ippools, is refused with 409",
-			Breaks: "Nobody else changes what we change.", Takes: []string{"resource"},
+			Name: "conflicts", Is: "50 % of the updates and patches of a resource, such as ippools, are rejected with 409",
+			Breaks: "No other client changes the same objects.", Takes: []string{"resource"},
 			Set: func(_ context.Context, s *Simulator, on bool, args ...string) error {
-				s.Conflict(args[0], pick(on, conflictShare))
+				s.Conflict(args[0], valueIf(on, conflictShare))
 				return nil
 			},
 		},
 		{
-			Name: "silent", Is: "watches stay open and bring nothing", Breaks: "A change is told to those who watch.",
-			Set: network((*Simulator).Silence), Storm: now(),
+			Name: "silent", Is: "watches stay open and deliver no events", Breaks: "Watches deliver changes.",
+			Set: onProxy((*Simulator).Silence), Storm: brief(),
 		},
 		{
-			Name: "stuck-watches", Is: "the watches of now stay open and bring nothing; new ones do", Breaks: "A watch is as good as another.",
-			Set: network(func(s *Simulator, on bool) {
+			Name: "stuck-watches", Is: "existing watches stay open and deliver no events; new watches do", Breaks: "All watches deliver the same events.",
+			Set: onProxy(func(s *Simulator, on bool) {
 				if on {
 					s.StickWatches()
 				}
 			}),
 		},
 		{
-			Name: "cut-watches", Is: "all watches end", Breaks: "A watch goes on.", Set: network(func(s *Simulator, on bool) {
+			Name: "cut-watches", Is: "all watches are closed", Breaks: "A watch stays open.", Set: onProxy(func(s *Simulator, on bool) {
 				if on {
 					s.CutWatches()
 				}
-			}), Storm: now(),
+			}), Storm: brief(),
 		},
 	}
 }
@@ -101,38 +101,38 @@ func apiFaults() []Fault {
 func hostFaults() []Fault {
 	return []Fault{
 		{
-			Name: "lost-hosts", Is: "the host has no power", Breaks: "A host works.", Takes: []string{"host"},
-			Options: []Option{WithDelays(Quick())}, Set: onHost((*Simulator).Lose, (*Simulator).Return),
+			Name: "lost-hosts", Is: "the host loses power", Breaks: "A host is available.", Takes: []string{"host"},
+			Options: []Option{WithDelays(Quick())}, Set: onHost((*Simulator).PowerOffHost, (*Simulator).PowerOnHost),
 			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Name}} }, AtOnce: []int{1}},
 		},
 		{
-			Name: "lost-zone", Is: "the hosts of the zone have no power", Breaks: "A zone works.", Takes: []string{"zone"},
+			Name: "lost-zone", Is: "the hosts of the zone lose power", Breaks: "A zone is available.", Takes: []string{"zone"},
 			Options: []Option{WithDelays(Quick())}, Set: setLostZone,
 			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Labels[corev1.LabelTopologyZone]}} }, AtOnce: []int{1}},
 		},
 		{
-			Name: "full-zone", Is: "the hosts of the zone take no further virtual machine, so that those which are to be there are Unschedulable",
-			Breaks: "There is room for what is asked for.", Takes: []string{"zone"}, Set: setFullZone,
+			Name: "full-zone", Is: "the hosts of the zone are cordoned, so that new virtual machines that require the zone are Unschedulable",
+			Breaks: "A zone has capacity for new virtual machines.", Takes: []string{"zone"}, Set: setFullZone,
 			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Labels[corev1.LabelTopologyZone]}} }, AtOnce: []int{1, 2}},
 		},
 		{
-			Name: "cordoned", Is: "the host takes no further virtual machine", Breaks: "A host that works can be used.",
+			Name: "cordoned", Is: "the host is cordoned", Breaks: "An available host is schedulable.",
 			Takes: []string{"host"}, Set: onHost((*Simulator).Cordon, (*Simulator).Uncordon),
 			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Name}} }, AtOnce: []int{1, 2}},
 		},
 		{
-			Name: "drained", Is: "the host is emptied for an upgrade; what only it suits is shut down",
-			Breaks: "A virtual machine runs as long as it is to.", Takes: []string{"host"},
+			Name: "drained", Is: "the host is drained for an upgrade; virtual machines that fit on no other host by their node affinity are shut down",
+			Breaks: "A virtual machine runs until its run strategy changes.", Takes: []string{"host"},
 			Options: []Option{WithDelays(Quick())}, Set: onHost((*Simulator).Drain, (*Simulator).Uncordon),
 			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Name}} }, AtOnce: []int{1}},
 		},
 		{
-			Name: "no-reset", Is: "Harvester's setting vm-force-reset-policy is off, as it is while Harvester is upgraded",
-			Breaks: "What is on a host that has gone is given up after a while.", Set: everywhere(controllers.NoReset),
+			Name: "no-reset", Is: "Harvester's setting vm-force-reset-policy is disabled, as during an upgrade of Harvester",
+			Breaks: "Virtual machines of a lost host are restarted elsewhere after a while.", Set: forAll(controllers.NoReset),
 		},
 		{
-			Name: "no-scheduler", Is: "kube-scheduler stands still", Breaks: "A virtual machine has a host, or a reason why not.",
-			Set: func(_ context.Context, s *Simulator, on bool, _ ...string) error { return s.scheduler.Pause(on) }, Storm: now(),
+			Name: "no-scheduler", Is: "kube-scheduler is suspended", Breaks: "A virtual machine is scheduled, or has a condition with the reason why not.",
+			Set: func(_ context.Context, s *Simulator, on bool, _ ...string) error { return s.scheduler.Pause(on) }, Storm: brief(),
 		},
 	}
 }
@@ -142,51 +142,51 @@ func hostFaults() []Fault {
 func machineFaults() []Fault {
 	return []Fault{
 		{
-			Name: "slow", Is: "everything takes seconds", Breaks: "What is asked for is done at once.",
+			Name: "slow", Is: "every operation takes seconds", Breaks: "Operations complete immediately.",
 			Options: []Option{WithDelays(slow())}, Storm: &Storm{},
 		},
 		{
-			Name: "no-volumes", Is: "Longhorn binds no PVC", Breaks: "A PVC is bound.", Set: everywhere(controllers.NoVolumes), Storm: now(),
+			Name: "no-volumes", Is: "Longhorn does not bind PVCs", Breaks: "PVCs are bound.", Set: forAll(controllers.NoVolumes), Storm: brief(),
 		},
 		{
-			Name: "paused", Is: "virtual machines that run stand still, as when their volumes have failed", Breaks: "What has begun to run goes on.",
-			Set: everywhere(controllers.Standstill), Storm: now(),
+			Name: "paused", Is: "running virtual machines are paused, as after an I/O error of their volumes", Breaks: "A running virtual machine keeps running.",
+			Set: forAll(controllers.Paused), Storm: brief(),
 		},
 		{
-			Name: "no-images", Is: "no image is imported", Breaks: "An image becomes usable.", Set: everywhere(controllers.NoImports),
+			Name: "no-images", Is: "images are not imported", Breaks: "Images are imported.", Set: forAll(controllers.NoImports),
 		},
 		{
-			Name: "no-agents", Is: "no guest agent answers", Breaks: "The addresses of a virtual machine that runs are known.", Set: everywhere(controllers.NoAgents), Storm: now(),
+			Name: "no-agents", Is: "guest agents do not respond", Breaks: "The addresses of a running virtual machine are reported.", Set: forAll(controllers.NoAgents), Storm: brief(),
 		},
 		{
-			Name: "no-leases", Is: "DHCP servers give nothing", Breaks: "A virtual machine that runs has an address.", Set: everywhere(controllers.NoLeases), Storm: now(),
+			Name: "no-leases", Is: "DHCP servers do not lease addresses", Breaks: "A running virtual machine has an address.", Set: forAll(controllers.NoLeases), Storm: brief(),
 		},
 		{
-			Name: "no-vips", Is: "kube-vip announces nothing", Breaks: "A load balancer has an address.", Set: everywhere(controllers.NoAddresses),
+			Name: "no-vips", Is: "kube-vip does not announce addresses", Breaks: "A load balancer has an address.", Set: forAll(controllers.NoAddresses),
 		},
 		{
-			Name: "no-load-balancer", Is: "nobody works on pools and load balancers, as when their manager is stopped for another to take over",
-			Breaks: "A pool gives addresses.", Set: everywhere(controllers.NoBalancing),
+			Name: "no-load-balancer", Is: "pools and load balancers are not reconciled, as when their manager is stopped before another takes over",
+			Breaks: "A pool allocates addresses.", Set: forAll(controllers.NoLoadBalancer),
 		},
 		{
-			Name: "crashing", Is: "the virtual machine ends when it has begun to run, and is started again at once", Breaks: "What has begun to run goes on.",
-			Takes: []string{"namespace", "vm"}, Options: []Option{WithDelays(Quick())}, Set: ofOne(controllers.NoBoot),
+			Name: "crashing", Is: "the virtual machine fails as soon as it runs, and is restarted immediately", Breaks: "A running virtual machine keeps running.",
+			Takes: []string{"namespace", "vm"}, Options: []Option{WithDelays(Quick())}, Set: forVM(controllers.Crash),
 		},
 		{
-			Name: "no-start", Is: "the virtual machine fails before it runs, again and again", Breaks: "What has a host runs.",
-			Takes: []string{"namespace", "vm"}, Options: []Option{WithDelays(Quick())}, Set: ofOne(controllers.NoStart),
+			Name: "no-start", Is: "the virtual machine repeatedly fails before it runs", Breaks: "A scheduled virtual machine starts.",
+			Takes: []string{"namespace", "vm"}, Options: []Option{WithDelays(Quick())}, Set: forVM(controllers.NoStart),
 		},
 		{
-			Name: "powered-off", Is: "the guest shuts itself down", Breaks: "What runs goes on until it is to stop.",
-			Takes: []string{"namespace", "vm"}, Set: ofOne(controllers.PowersOff),
+			Name: "powered-off", Is: "the guest shuts itself down", Breaks: "A virtual machine runs until it is stopped.",
+			Takes: []string{"namespace", "vm"}, Set: forVM(controllers.PowersOff),
 		},
 		{
-			Name: "no-cleanup", Is: "Harvester keeps the virtual machine, which is deleted, by its finalizer, as when it finds a snapshot of it no more",
-			Breaks: "What is deleted and has stopped goes.", Takes: []string{"namespace", "vm"}, Set: ofOne(controllers.NoCleanup),
+			Name: "no-cleanup", Is: "Harvester does not remove its finalizer from the deleted virtual machine, as when a snapshot of it is missing",
+			Breaks: "A deleted virtual machine that has stopped is removed.", Takes: []string{"namespace", "vm"}, Set: forVM(controllers.NoCleanup),
 		},
 		{
-			Name: "hung", Is: "the virtual machine does not stop", Breaks: "What is to stop stops.",
-			Takes: []string{"namespace", "vm"}, Set: ofOne(controllers.NoShutdown),
+			Name: "hung", Is: "the virtual machine does not stop", Breaks: "A virtual machine that must stop stops.",
+			Takes: []string{"namespace", "vm"}, Set: forVM(controllers.NoShutdown),
 		},
 	}
 }
@@ -200,13 +200,13 @@ func (s *Simulator) SetFault(ctx context.Context, name string, on bool, args ...
 	return fault.Make(ctx, s, on, args...)
 }
 
-// now returns the Storm of a brief fault without targets, which affects everything that exists at the time.
-func now() *Storm {
+// brief returns the Storm of a brief fault without targets, which affects everything that exists at the time.
+func brief() *Storm {
 	return &Storm{Targets: func(Host) [][]string { return [][]string{{}} }, AtOnce: []int{1}, Brief: true}
 }
 
-// pick returns the value if the fault is on, else the zero value.
-func pick[T any](on bool, value T) T {
+// valueIf returns the value if the fault is on, else the zero value.
+func valueIf[T any](on bool, value T) T {
 	var off T
 	if on {
 		return value
@@ -216,7 +216,7 @@ func pick[T any](on bool, value T) T {
 
 type setter = func(ctx context.Context, s *Simulator, on bool, args ...string) error
 
-func network(set func(*Simulator, bool)) setter {
+func onProxy(set func(*Simulator, bool)) setter {
 	return func(_ context.Context, s *Simulator, on bool, _ ...string) error {
 		set(s, on)
 		return nil
@@ -270,16 +270,16 @@ func setFullZone(ctx context.Context, s *Simulator, on bool, args ...string) err
 	return nil
 }
 
-func everywhere(what controllers.Trouble) setter {
+func forAll(what controllers.Fault) setter {
 	return func(_ context.Context, s *Simulator, on bool, _ ...string) error {
-		s.troubles.Set(what, client.ObjectKey{}, on)
+		s.faults.Set(what, client.ObjectKey{}, on)
 		return nil
 	}
 }
 
-func ofOne(what controllers.Trouble) setter {
+func forVM(what controllers.Fault) setter {
 	return func(_ context.Context, s *Simulator, on bool, args ...string) error {
-		s.troubles.Set(what, client.ObjectKey{Namespace: args[0], Name: args[1]}, on)
+		s.faults.Set(what, client.ObjectKey{Namespace: args[0], Name: args[1]}, on)
 		return nil
 	}
 }

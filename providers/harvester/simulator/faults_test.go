@@ -28,8 +28,8 @@ import (
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
-// user returns a client with a kubeconfig of the simulator.
-func (s *site) user(kubeconfig []byte) client.WithWatch {
+// userClient returns a client with a kubeconfig of the simulator.
+func (s *fixture) userClient(kubeconfig []byte) client.WithWatch {
 	s.t.Helper()
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	s.Expect(err).NotTo(HaveOccurred())
@@ -39,101 +39,101 @@ func (s *site) user(kubeconfig []byte) client.WithWatch {
 	return c
 }
 
-// fault sets a fault until the test ends, or until end is called.
-func (s *site) fault(name string, args ...string) (end func()) {
+// setFault sets a fault until the test ends, or until end is called.
+func (s *fixture) setFault(name string, args ...string) (end func()) {
 	s.t.Helper()
 	end = func() {
 		s.Expect(sim.SetFault(context.WithoutCancel(s.t.Context()), name, false, args...)).To(Succeed(), "ending %s", name)
 	}
 	s.t.Cleanup(end)
-	s.Expect(sim.SetFault(s.t.Context(), name, true, args...)).To(Succeed(), "making %s", name)
+	s.Expect(sim.SetFault(s.t.Context(), name, true, args...)).To(Succeed(), "setting %s", name)
 	return end
 }
 
-func (s *site) configMap(name string) *corev1.ConfigMap {
+func (s *fixture) configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
 }
 
-func TestEveryFaultIsNamedOnceAndSaysWhatRuleItBreaks(t *testing.T) {
+func TestFaultsAreDocumented(t *testing.T) {
 	faults.Described(t, simulator.Faults())
 }
 
-func TestUnknownFaultsAndWrongArgumentsAreRefused(t *testing.T) {
+func TestInvalidFaults(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(sim.SetFault(t.Context(), "bored", true)).To(MatchError(ContainSubstring("there are down, ")))
+	g.Expect(sim.SetFault(t.Context(), "unknown", true)).To(MatchError(ContainSubstring("there are down, ")))
 	g.Expect(sim.SetFault(t.Context(), "lost-hosts", true)).To(MatchError(ContainSubstring("it is lost-hosts/host")))
 	g.Expect(sim.SetFault(t.Context(), "slow", true)).To(MatchError(ContainSubstring("start one with it")))
 	g.Expect(sim.SetFault(t.Context(), "lost-zone", true, "nowhere")).To(MatchError(ContainSubstring(`no host is in zone "nowhere"`)))
 }
 
-func TestFaultsOfHostsBeginAndEnd(t *testing.T) {
+func TestHostFaults(t *testing.T) {
 	const host = "zone-1-host-1"
 	works := func(node *corev1.Node) bool { return node.Status.Conditions[0].Status == corev1.ConditionTrue }
 	takes := func(node *corev1.Node) bool { return !node.Spec.Unschedulable }
-	for fault, sound := range map[string]func(*corev1.Node) bool{"lost-hosts": works, "cordoned": takes, "drained": takes} {
+	for fault, healthy := range map[string]func(*corev1.Node) bool{"lost-hosts": works, "cordoned": takes, "drained": takes} {
 		t.Run(fault, func(t *testing.T) {
 			if fault == "drained" {
 				sim.NeedsMigration(t)
 			}
-			s := newSite(t)
+			s := newFixture(t)
 			node := &corev1.Node{}
-			end := s.fault(fault, host)
+			end := s.setFault(fault, host)
 			s.Expect(s.client.Get(t.Context(), client.ObjectKey{Name: host}, node)).To(Succeed())
-			s.Expect(sound(node)).To(BeFalse())
+			s.Expect(healthy(node)).To(BeFalse())
 			end()
 			s.Expect(s.client.Get(t.Context(), client.ObjectKey{Name: host}, node)).To(Succeed())
-			s.Expect(sound(node)).To(BeTrue())
+			s.Expect(healthy(node)).To(BeTrue())
 			s.Expect(node.Spec.Taints).To(BeEmpty())
 		})
 	}
 }
 
-func TestHarvesterThatIsDownRefusesConnectionsAndIsBackUnderTheSameAddress(t *testing.T) {
-	s := newSite(t)
-	user := s.user(sim.Kubeconfig())
+func TestDown(t *testing.T) {
+	s := newFixture(t)
+	user := s.userClient(sim.Kubeconfig())
 	s.Expect(user.List(t.Context(), &corev1.NodeList{})).To(Succeed())
-	end := s.fault("down")
+	end := s.setFault("down")
 	s.Expect(user.List(t.Context(), &corev1.NodeList{})).To(MatchError(ContainSubstring("refused")))
 	end()
 	s.Expect(user.List(t.Context(), &corev1.NodeList{})).To(Succeed())
 }
 
-func TestDelayedHarvesterAnswersLater(t *testing.T) {
-	s := newSite(t)
-	user := s.user(sim.Kubeconfig())
-	s.fault("delayed")
+func TestDelayed(t *testing.T) {
+	s := newFixture(t)
+	user := s.userClient(sim.Kubeconfig())
+	s.setFault("delayed")
 	began := time.Now()
 	s.Expect(user.List(t.Context(), &corev1.NodeList{})).To(Succeed())
 	s.Expect(time.Since(began)).To(BeNumerically(">=", 300*time.Millisecond))
 }
 
-func TestFailingHarvesterRefusesSomeRequests(t *testing.T) {
-	s := newSite(t)
-	user := s.user(sim.Kubeconfig())
-	s.fault("failing")
+func TestFailing(t *testing.T) {
+	s := newFixture(t)
+	user := s.userClient(sim.Kubeconfig())
+	s.setFault("failing")
 	s.Eventually(func() bool {
 		return apierrors.IsServiceUnavailable(user.Create(t.Context(), s.configMap("refused"), client.DryRunAll))
 	}).Should(BeTrue())
 }
 
-func TestChangeWhoseAnswerIsLostIsMade(t *testing.T) {
-	s := newSite(t)
-	user := s.user(sim.Kubeconfig())
-	s.fault("lost-answers")
+func TestLostAnswers(t *testing.T) {
+	s := newFixture(t)
+	user := s.userClient(sim.Kubeconfig())
+	s.setFault("lost-answers")
 	for i := 0; ; i++ {
 		object := s.configMap(fmt.Sprintf("change-%d", i))
 		if err := user.Create(t.Context(), object); err != nil {
-			s.Expect(apierrors.ReasonForError(err)).To(Equal(metav1.StatusReasonUnknown), "no answer of the API server's")
+			s.Expect(apierrors.ReasonForError(err)).To(Equal(metav1.StatusReasonUnknown), "no response of the API server")
 			s.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(Succeed())
 			return
 		}
 	}
 }
 
-func TestConflictsAreOfOneResourceOnly(t *testing.T) {
-	s := newSite(t)
-	user := s.user(sim.Kubeconfig())
-	s.fault("conflicts", "configmaps")
+func TestConflicts(t *testing.T) {
+	s := newFixture(t)
+	user := s.userClient(sim.Kubeconfig())
+	s.setFault("conflicts", "configmaps")
 	object := s.configMap("contended")
 	s.Expect(user.Create(t.Context(), object)).To(Succeed())
 	s.Eventually(func() bool {
@@ -146,28 +146,28 @@ func TestConflictsAreOfOneResourceOnly(t *testing.T) {
 	}
 }
 
-func (s *site) vmOf(name string) *kubevirtv1.VirtualMachine {
+func (s *fixture) vmOf(name string) *kubevirtv1.VirtualMachine {
 	return &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
 }
 
-func TestSilentWatchBringsNothingAndEndsWhenItWouldHave(t *testing.T) {
-	s := newSite(t)
-	user := s.user(sim.Kubeconfig())
+func TestSilentWatches(t *testing.T) {
+	s := newFixture(t)
+	user := s.userClient(sim.Kubeconfig())
 	w, err := user.Watch(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(s.namespace))
 	s.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(w.Stop)
-	s.Expect(user.Create(t.Context(), s.configMap("heard"))).To(Succeed())
+	s.Expect(user.Create(t.Context(), s.configMap("delivered"))).To(Succeed())
 	s.Eventually(w.ResultChan()).Should(Receive(HaveField("Type", watch.Added)))
-	end := s.fault("silent")
-	s.Expect(user.Create(t.Context(), s.configMap("unheard"))).To(Succeed())
+	end := s.setFault("silent")
+	s.Expect(user.Create(t.Context(), s.configMap("missed"))).To(Succeed())
 	s.Consistently(w.ResultChan(), "300ms").ShouldNot(Receive())
 	end()
 	s.Eventually(w.ResultChan()).Should(BeClosed())
 }
 
-func TestWatchThatIsStuckBringsNothingWhileANewOneDoes(t *testing.T) {
-	s := newSite(t)
-	user := s.user(sim.Kubeconfig())
+func TestStuckWatches(t *testing.T) {
+	s := newFixture(t)
+	user := s.userClient(sim.Kubeconfig())
 	begin := func() watch.Interface {
 		w, err := user.Watch(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(s.namespace))
 		s.Expect(err).NotTo(HaveOccurred())
@@ -175,56 +175,56 @@ func TestWatchThatIsStuckBringsNothingWhileANewOneDoes(t *testing.T) {
 		return w
 	}
 	old := begin()
-	s.fault("stuck-watches")
+	s.setFault("stuck-watches")
 	fresh := begin()
-	s.Expect(user.Create(t.Context(), s.configMap("heard"))).To(Succeed())
+	s.Expect(user.Create(t.Context(), s.configMap("delivered"))).To(Succeed())
 	s.Eventually(fresh.ResultChan()).Should(Receive(HaveField("Type", watch.Added)))
 	s.Consistently(old.ResultChan(), "300ms").ShouldNot(Receive())
-	s.fault("cut-watches")
+	s.setFault("cut-watches")
 	s.Eventually(old.ResultChan()).Should(BeClosed())
 }
 
-func TestCutWatchesEnd(t *testing.T) {
-	s := newSite(t)
-	user := s.user(sim.Kubeconfig())
+func TestCutWatches(t *testing.T) {
+	s := newFixture(t)
+	user := s.userClient(sim.Kubeconfig())
 	w, err := user.Watch(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(s.namespace))
 	s.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(w.Stop)
-	s.Expect(user.Create(t.Context(), s.configMap("heard"))).To(Succeed())
+	s.Expect(user.Create(t.Context(), s.configMap("delivered"))).To(Succeed())
 	s.Eventually(w.ResultChan()).Should(Receive())
-	s.fault("cut-watches")
+	s.setFault("cut-watches")
 	s.Eventually(w.ResultChan()).Should(BeClosed())
 }
 
-func TestVirtualMachineWithoutASchedulerHasNoHost(t *testing.T) {
-	s := newSite(t)
-	end := s.fault("no-scheduler")
+func TestNoScheduler(t *testing.T) {
+	s := newFixture(t)
+	end := s.setFault("no-scheduler")
 	s.create("vm")
 	// The instance keeps its first reason, which may be that of a volume.
 	s.Eventually(func() kubevirtv1.VirtualMachinePrintableStatus { return s.vm("vm").Status.PrintableStatus }).
 		Should(Or(Equal(kubevirtv1.VirtualMachineStatusStarting), Equal(kubevirtv1.VirtualMachineStatusUnschedulable)))
 	s.Eventually(func() kubevirtv1.VirtualMachineInstancePhase { return s.instance("vm").Status.Phase }).Should(Equal(kubevirtv1.Scheduling))
 	end()
-	s.runs("vm")
+	s.waitForRunning("vm")
 }
 
-func TestVirtualMachineWaitsForItsVolumes(t *testing.T) {
-	s := newSite(t)
-	end := s.fault("no-volumes")
+func TestNoVolumes(t *testing.T) {
+	s := newFixture(t)
+	end := s.setFault("no-volumes")
 	s.create("vm")
-	vm := s.reaches("vm", kubevirtv1.VirtualMachineStatusUnschedulable)
+	vm := s.waitForStatus("vm", kubevirtv1.VirtualMachineStatusUnschedulable)
 	s.Expect(vm.Status.Conditions).To(ContainElement(And(HaveField("Type", kubevirtv1.VirtualMachineConditionType(corev1.PodScheduled)),
 		HaveField("Reason", corev1.PodReasonUnschedulable), HaveField("Message", Or(ContainSubstring("pod has unbound immediate PersistentVolumeClaims"), ContainSubstring("does not exist, waiting for it to appear"))))))
 	pods := &corev1.PodList{}
 	s.Expect(s.client.List(t.Context(), pods, client.InNamespace(s.namespace))).To(Succeed())
-	s.Expect(pods.Items).To(HaveLen(1), "the Pod is there before its volumes are")
+	s.Expect(pods.Items).To(HaveLen(1), "the Pod exists before its volumes are bound")
 	end()
-	s.runs("vm")
+	s.waitForRunning("vm")
 }
 
-func TestImageIsNotImported(t *testing.T) {
-	s := newSite(t)
-	end := s.fault("no-images")
+func TestNoImages(t *testing.T) {
+	s := newFixture(t)
+	end := s.setFault("no-images")
 	image := &harvesterhciv1.VirtualMachineImage{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "late"}, Spec: harvesterhciv1.VirtualMachineImageSpec{DisplayName: "late"},
 	}
@@ -233,7 +233,7 @@ func TestImageIsNotImported(t *testing.T) {
 		s.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(image), image)).To(Succeed())
 		return image.Status
 	}
-	s.Eventually(status).Should(HaveField("StorageClassName", HavePrefix("lh-")), "its class is there from the beginning")
+	s.Eventually(status).Should(HaveField("StorageClassName", HavePrefix("lh-")), "its class exists from the start")
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "early"}, Spec: corev1.PersistentVolumeClaimSpec{
 		StorageClassName: &image.Status.StorageClassName, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
 		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
@@ -253,13 +253,13 @@ func TestImageIsNotImported(t *testing.T) {
 	s.Eventually(phase).Should(Equal(corev1.ClaimBound))
 }
 
-func TestAddressesAreUnknownWithoutAGuestAgentAndWithoutALease(t *testing.T) {
+func TestNoAgentsAndNoLeases(t *testing.T) {
 	for _, fault := range []string{"no-agents", "no-leases"} {
 		t.Run(fault, func(t *testing.T) {
-			s := newSite(t)
-			end := s.fault(fault)
+			s := newFixture(t)
+			end := s.setFault(fault)
 			s.create("vm")
-			s.Expect(s.runs("vm").Status.Interfaces).To(BeEmpty())
+			s.Expect(s.waitForRunning("vm").Status.Interfaces).To(BeEmpty())
 			end()
 			s.Eventually(func() []kubevirtv1.VirtualMachineInstanceNetworkInterface {
 				return s.instance("vm").Status.Interfaces
@@ -268,12 +268,12 @@ func TestAddressesAreUnknownWithoutAGuestAgentAndWithoutALease(t *testing.T) {
 	}
 }
 
-func TestLoadBalancerHasNoAddressWithoutKubeVIP(t *testing.T) {
-	s := newSite(t)
-	end := s.fault("no-vips")
+func TestNoVIPs(t *testing.T) {
+	s := newFixture(t)
+	end := s.setFault("no-vips")
 	lb := s.balancer("lb", "")
 	s.Eventually(s.ready("lb")).Should(HaveField("Message", "service is waiting for external IP"))
-	s.help("lb")
+	s.announceEagerly("lb")
 	address := func() string {
 		s.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(lb), lb)).To(Succeed())
 		return lb.Status.Address
@@ -284,9 +284,9 @@ func TestLoadBalancerHasNoAddressWithoutKubeVIP(t *testing.T) {
 	s.Eventually(s.ready("lb")).Should(HaveField("Message", "the lb has no running backend servers"))
 }
 
-func TestPoolsAndLoadBalancersAreLeftAloneUntilTheirManagerIsBack(t *testing.T) {
-	s := newSite(t)
-	end := s.fault("no-load-balancer")
+func TestNoLoadBalancer(t *testing.T) {
+	s := newFixture(t)
+	end := s.setFault("no-load-balancer")
 	lb := s.balancer("lb", s.pool("172.17.1.10", "172.17.1.11"))
 	s.Consistently(func(g Gomega) {
 		pool := &lbv1.IPPool{}
@@ -302,11 +302,11 @@ func TestPoolsAndLoadBalancersAreLeftAloneUntilTheirManagerIsBack(t *testing.T) 
 	}).Should(Equal("172.17.1.10"))
 }
 
-func TestVirtualMachineThatCrashesAfterItRanIsStartedAgainAtOnce(t *testing.T) {
-	s := newSite(t)
+func TestCrashing(t *testing.T) {
+	s := newFixture(t)
 	s.create("vm")
-	before := s.runs("vm")
-	end := s.fault("crashing", s.namespace, "vm")
+	before := s.waitForRunning("vm")
+	end := s.setFault("crashing", s.namespace, "vm")
 	for range 2 {
 		s.Eventually(func() types.UID { return s.instanceUID("vm") }).Should(And(Not(BeEmpty()), Not(Equal(before.UID))))
 		before.UID = s.instanceUID("vm")
@@ -314,13 +314,13 @@ func TestVirtualMachineThatCrashesAfterItRanIsStartedAgainAtOnce(t *testing.T) {
 	s.Expect(s.vm("vm").Status.StartFailure).To(BeNil())
 	s.Expect(s.vm("vm").Status.PrintableStatus).NotTo(Equal(kubevirtv1.VirtualMachineStatusCrashLoopBackOff))
 	end()
-	s.runs("vm")
+	s.waitForRunning("vm")
 }
 
-func TestVirtualMachineThatIsToBeRestartedHasAnotherInstance(t *testing.T) {
-	s := newSite(t)
+func TestRestartRequest(t *testing.T) {
+	s := newFixture(t)
 	s.create("vm")
-	before := s.runs("vm")
+	before := s.waitForRunning("vm")
 	s.Eventually(func() error {
 		vm := s.vm("vm")
 		vm.Status.StateChangeRequests = []kubevirtv1.VirtualMachineStateChangeRequest{
@@ -329,15 +329,15 @@ func TestVirtualMachineThatIsToBeRestartedHasAnotherInstance(t *testing.T) {
 		return s.client.Status().Update(t.Context(), vm)
 	}).Should(Succeed())
 	s.Eventually(func() types.UID { return s.instanceUID("vm") }).Should(And(Not(BeEmpty()), Not(Equal(before.UID))))
-	s.runs("vm")
+	s.waitForRunning("vm")
 	s.Eventually(func() []kubevirtv1.VirtualMachineStateChangeRequest { return s.vm("vm").Status.StateChangeRequests }).Should(BeEmpty())
 }
 
-func TestVirtualMachineThatIsStartedAfterAHaltRunsAsHarvesterHasNotedElseAgainOnFailureOnly(t *testing.T) {
+func TestRunStrategyAfterHalt(t *testing.T) {
 	for noted, want := range map[bool]kubevirtv1.VirtualMachineRunStrategy{true: kubevirtv1.RunStrategyAlways, false: kubevirtv1.RunStrategyRerunOnFailure} {
-		s := newSite(t)
+		s := newFixture(t)
 		s.create("vm")
-		s.runs("vm")
+		s.waitForRunning("vm")
 		change := func(strategy kubevirtv1.VirtualMachineRunStrategy) {
 			s.Eventually(func() error {
 				vm := s.vm("vm")
@@ -349,74 +349,74 @@ func TestVirtualMachineThatIsStartedAfterAHaltRunsAsHarvesterHasNotedElseAgainOn
 			}).Should(Succeed())
 		}
 		change(kubevirtv1.RunStrategyHalted)
-		s.reaches("vm", kubevirtv1.VirtualMachineStatusStopped)
+		s.waitForStatus("vm", kubevirtv1.VirtualMachineStatusStopped)
 		change(kubevirtv1.RunStrategyAlways)
-		s.runs("vm")
+		s.waitForRunning("vm")
 		s.Expect(*s.vm("vm").Spec.RunStrategy).To(Equal(want))
-		s.fault("powered-off", s.namespace, "vm")
+		s.setFault("powered-off", s.namespace, "vm")
 		if !noted {
-			s.reaches("vm", kubevirtv1.VirtualMachineStatusStopped)
+			s.waitForStatus("vm", kubevirtv1.VirtualMachineStatusStopped)
 			s.Consistently(func() kubevirtv1.VirtualMachinePrintableStatus { return s.vm("vm").Status.PrintableStatus }, "300ms").
 				Should(Equal(kubevirtv1.VirtualMachineStatusStopped))
 		}
 	}
 }
 
-func TestVirtualMachineThatHarvesterCannotCleanUpAfterStaysWithItsFinalizer(t *testing.T) {
-	s := newSite(t)
-	end := s.fault("no-cleanup", s.namespace, "vm")
+func TestNoCleanup(t *testing.T) {
+	s := newFixture(t)
+	end := s.setFault("no-cleanup", s.namespace, "vm")
 	vm := s.create("vm")
-	s.runs("vm")
+	s.waitForRunning("vm")
 	s.Expect(s.client.Delete(t.Context(), vm)).To(Succeed())
 	s.Eventually(func() []string { return s.vm("vm").Finalizers }).Should(ConsistOf("wrangler.cattle.io/VMController.CleanupPVCAndSnapshot"))
 	end()
-	s.Eventually(func() error { return s.client.Get(t.Context(), s.key("vm"), vm) }).Should(MatchError(apierrors.IsNotFound, "is gone"))
+	s.Eventually(func() error { return s.client.Get(t.Context(), s.key("vm"), vm) }).Should(MatchError(apierrors.IsNotFound, "is deleted"))
 }
 
-func TestVirtualMachineThatFailsBeforeItRunsBacksOffAndRunsWhenItNoLongerDoes(t *testing.T) {
-	s := newSite(t)
-	end := s.fault("no-start", s.namespace, "vm")
+func TestNoStart(t *testing.T) {
+	s := newFixture(t)
+	end := s.setFault("no-start", s.namespace, "vm")
 	s.create("vm")
-	s.reaches("vm", kubevirtv1.VirtualMachineStatusCrashLoopBackOff)
+	s.waitForStatus("vm", kubevirtv1.VirtualMachineStatusCrashLoopBackOff)
 	end()
-	s.Expect(s.runs("vm").Status.Reason).To(BeEmpty())
+	s.Expect(s.waitForRunning("vm").Status.Reason).To(BeEmpty())
 	s.Eventually(func() *kubevirtv1.VirtualMachineStartFailure { return s.vm("vm").Status.StartFailure }).Should(BeNil())
 }
 
-func TestPausedVirtualMachineSaysSoAndGoesOnWhenItNoLongerIs(t *testing.T) {
-	s := newSite(t)
+func TestPaused(t *testing.T) {
+	s := newFixture(t)
 	s.create("vm")
-	s.runs("vm")
-	end := s.fault("paused")
-	s.reaches("vm", kubevirtv1.VirtualMachineStatusPaused)
-	s.Eventually(func() kubevirtv1.VirtualMachineInstanceCondition { return s.readyOf("vm") }).Should(And(
+	s.waitForRunning("vm")
+	end := s.setFault("paused")
+	s.waitForStatus("vm", kubevirtv1.VirtualMachineStatusPaused)
+	s.Eventually(func() kubevirtv1.VirtualMachineInstanceCondition { return s.readyCondition("vm") }).Should(And(
 		HaveField("Status", corev1.ConditionFalse), HaveField("Reason", "ReadinessGatesNotReady"),
 		HaveField("Message", `the status of pod readiness gate "kubevirt.io/virtual-machine-unpaused" is not "True", but False`)))
 	s.Eventually(func() bool { return s.vm("vm").Status.Ready }).Should(BeFalse())
 	end()
-	s.runs("vm")
-	s.Eventually(func() kubevirtv1.VirtualMachineInstanceCondition { return s.readyOf("vm") }).Should(HaveField("Status", corev1.ConditionTrue))
+	s.waitForRunning("vm")
+	s.Eventually(func() kubevirtv1.VirtualMachineInstanceCondition { return s.readyCondition("vm") }).Should(HaveField("Status", corev1.ConditionTrue))
 }
 
-func TestVirtualMachineThatWasStoppedKeepsTheConditionsOfItsLastInstanceUntilItStartsAgain(t *testing.T) {
-	s := newSite(t)
+func TestConditionsOfStoppedVirtualMachine(t *testing.T) {
+	s := newFixture(t)
 	s.create("vm")
-	s.answers("vm")
+	s.waitForAddress("vm")
 	agent := ContainElement(And(HaveField("Type", BeEquivalentTo(kubevirtv1.VirtualMachineInstanceAgentConnected)), HaveField("Status", corev1.ConditionTrue)))
 	conditions := func() []kubevirtv1.VirtualMachineCondition { return s.vm("vm").Status.Conditions }
 	s.Eventually(conditions).Should(agent)
-	s.is("vm", kubevirtv1.RunStrategyHalted)
+	s.setRunStrategy("vm", kubevirtv1.RunStrategyHalted)
 	s.Eventually(conditions).Should(ContainElement(And(HaveField("Type", kubevirtv1.VirtualMachineReady), HaveField("Reason", "VMINotExists"))))
 	s.Expect(conditions()).To(agent)
 
-	defer s.fault("no-agents")()
-	s.is("vm", kubevirtv1.RunStrategyAlways)
-	s.runs("vm")
+	defer s.setFault("no-agents")()
+	s.setRunStrategy("vm", kubevirtv1.RunStrategyAlways)
+	s.waitForRunning("vm")
 	s.Eventually(conditions).ShouldNot(agent)
 }
 
-// is sets the run strategy of a virtual machine.
-func (s *site) is(name string, strategy kubevirtv1.VirtualMachineRunStrategy) {
+// setRunStrategy sets the run strategy of a virtual machine.
+func (s *fixture) setRunStrategy(name string, strategy kubevirtv1.VirtualMachineRunStrategy) {
 	s.t.Helper()
 	vm := s.vm(name)
 	before := vm.DeepCopy()
@@ -424,31 +424,31 @@ func (s *site) is(name string, strategy kubevirtv1.VirtualMachineRunStrategy) {
 	s.Expect(s.client.Patch(s.t.Context(), vm, client.MergeFrom(before))).To(Succeed())
 }
 
-func TestVirtualMachineOfAFullZoneIsUnschedulableUntilThereIsRoom(t *testing.T) {
-	s := newSite(t)
-	end := s.fault("full-zone", "zone-2")
+func TestFullZone(t *testing.T) {
+	s := newFixture(t)
+	end := s.setFault("full-zone", "zone-2")
 	s.create("vm", inZone("zone-2"))
 	s.unschedulable("vm")
 	end()
-	s.Expect(s.runs("vm").Status.NodeName).To(HavePrefix("zone-2-"))
+	s.Expect(s.waitForRunning("vm").Status.NodeName).To(HavePrefix("zone-2-"))
 }
 
-func TestHungVirtualMachineIsTerminatingUntilItStops(t *testing.T) {
-	s := newSite(t)
-	end := s.fault("hung", s.namespace, "vm")
+func TestHung(t *testing.T) {
+	s := newFixture(t)
+	end := s.setFault("hung", s.namespace, "vm")
 	vm := s.create("vm")
-	s.runs("vm")
+	s.waitForRunning("vm")
 	s.Expect(s.client.Delete(t.Context(), vm)).To(Succeed())
-	s.reaches("vm", kubevirtv1.VirtualMachineStatusTerminating)
+	s.waitForStatus("vm", kubevirtv1.VirtualMachineStatusTerminating)
 	end()
-	s.Eventually(func() error { return s.client.Get(t.Context(), s.key("vm"), vm) }).Should(MatchError(apierrors.IsNotFound, "is gone"))
+	s.Eventually(func() error { return s.client.Get(t.Context(), s.key("vm"), vm) }).Should(MatchError(apierrors.IsNotFound, "is deleted"))
 }
 
-func TestKubeconfigOfAUserAllowsWhatItsRulesSayUntilItIsRevoked(t *testing.T) {
-	s := newSite(t)
+func TestKubeconfigForUser(t *testing.T) {
+	s := newFixture(t)
 	rules := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list"}}}
 	kubeconfig := sim.KubeconfigFor("narrow", rules, s.namespace)
-	user := s.user(kubeconfig)
+	user := s.userClient(kubeconfig)
 	s.Eventually(func() error { return user.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(s.namespace)) }).Should(Succeed())
 	s.Expect(user.List(t.Context(), &corev1.ConfigMapList{})).To(MatchError(apierrors.IsForbidden, "is forbidden"))
 	s.Expect(user.Create(t.Context(), s.configMap("mine"))).To(MatchError(ContainSubstring(`User "narrow" cannot create`)))
@@ -458,9 +458,9 @@ func TestKubeconfigOfAUserAllowsWhatItsRulesSayUntilItIsRevoked(t *testing.T) {
 		To(MatchError(apierrors.IsUnauthorized, "is unauthorized"))
 }
 
-func TestRequestsAreCountedByWhoAsksForWhat(t *testing.T) {
-	s := newSite(t)
-	user := s.user(sim.Kubeconfig())
+func TestRequests(t *testing.T) {
+	s := newFixture(t)
+	user := s.userClient(sim.Kubeconfig())
 	s.Expect(user.Create(t.Context(), s.configMap("counted"))).To(Succeed())
 	s.Expect(user.Get(t.Context(), s.key("counted"), &corev1.ConfigMap{})).To(Succeed())
 	s.Expect(user.List(t.Context(), &corev1.NodeList{})).To(Succeed())

@@ -21,31 +21,31 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-// patience is a timeout for busy machines.
-const patience = 2 * time.Minute
+// timeout is a timeout for busy machines.
+const timeout = 2 * time.Minute
 
 // sim is shared by all tests; every test has its own namespace. It has the hosts of Zones(3, 2), and the real KubeVirt if it is
 // set in the environment.
 var sim *simulator.Simulator
 
 func TestMain(m *testing.M) {
-	simulator.Main(m, &sim, append(simulator.KubeVirtOf(os.Getenv), simulator.WithHooks(listeners()))...)
+	simulator.Main(m, &sim, append(simulator.KubeVirtOf(os.Getenv), simulator.WithHooks(recordingHooks()))...)
 }
 
-// site is a test with its own namespace of the Harvester cluster.
-type site struct {
+// fixture is a test with its own namespace of the Harvester cluster.
+type fixture struct {
 	*WithT
 	t         *testing.T
 	client    client.WithWatch
 	namespace string
 }
 
-func newSite(t *testing.T) *site {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyTimeout(timeout)
 	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
-	s := &site{WithT: g, t: t, client: sim.Client()}
+	s := &fixture{WithT: g, t: t, client: sim.Client()}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	g.Expect(s.client.Create(t.Context(), namespace)).To(Succeed())
 	s.namespace = namespace.Name
@@ -56,13 +56,13 @@ func newSite(t *testing.T) *site {
 			left := &kubevirtv1.VirtualMachineList{}
 			err := s.client.List(ctx, left, client.InNamespace(s.namespace))
 			return left.Items, err
-		}).Should(BeEmpty(), "virtual machines go")
+		}).Should(BeEmpty(), "virtual machines are deleted")
 	})
 	return s
 }
 
 // virtualMachine returns a virtual machine with a disk and an interface.
-func (s *site) virtualMachine(name string) *kubevirtv1.VirtualMachine {
+func (s *fixture) virtualMachine(name string) *kubevirtv1.VirtualMachine {
 	disk := name + "-disk-0"
 	templates, err := json.Marshal([]corev1.PersistentVolumeClaim{{
 		ObjectMeta: metav1.ObjectMeta{Name: disk},
@@ -98,7 +98,7 @@ func (s *site) virtualMachine(name string) *kubevirtv1.VirtualMachine {
 }
 
 // create creates a virtual machine after applying the changes.
-func (s *site) create(name string, change ...func(*kubevirtv1.VirtualMachine)) *kubevirtv1.VirtualMachine {
+func (s *fixture) create(name string, change ...func(*kubevirtv1.VirtualMachine)) *kubevirtv1.VirtualMachine {
 	s.t.Helper()
 	vm := s.virtualMachine(name)
 	for _, each := range change {
@@ -108,31 +108,31 @@ func (s *site) create(name string, change ...func(*kubevirtv1.VirtualMachine)) *
 	return vm
 }
 
-func (s *site) vm(name string) *kubevirtv1.VirtualMachine {
+func (s *fixture) vm(name string) *kubevirtv1.VirtualMachine {
 	vm := &kubevirtv1.VirtualMachine{}
 	s.Expect(s.client.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, vm)).To(Succeed())
 	return vm
 }
 
-// reaches waits for a virtual machine to have a status.
-func (s *site) reaches(name string, status kubevirtv1.VirtualMachinePrintableStatus) *kubevirtv1.VirtualMachine {
+// waitForStatus waits for a virtual machine to have a status.
+func (s *fixture) waitForStatus(name string, status kubevirtv1.VirtualMachinePrintableStatus) *kubevirtv1.VirtualMachine {
 	s.t.Helper()
 	s.Eventually(func() kubevirtv1.VirtualMachinePrintableStatus { return s.vm(name).Status.PrintableStatus }).Should(Equal(status), name)
 	return s.vm(name)
 }
 
 // unschedulable waits until kube-scheduler finds no host for a virtual machine whose volumes are bound, and returns it.
-func (s *site) unschedulable(name string) *kubevirtv1.VirtualMachine {
+func (s *fixture) unschedulable(name string) *kubevirtv1.VirtualMachine {
 	s.t.Helper()
-	s.reaches(name, kubevirtv1.VirtualMachineStatusUnschedulable)
+	s.waitForStatus(name, kubevirtv1.VirtualMachineStatusUnschedulable)
 	s.Eventually(s.podConditions(name)).Should(ContainElement(And(HaveField("Type", corev1.PodScheduled), HaveField("Reason", corev1.PodReasonUnschedulable),
 		HaveField("Message", Not(ContainSubstring("unbound"))))), name)
-	return s.reaches(name, kubevirtv1.VirtualMachineStatusUnschedulable)
+	return s.waitForStatus(name, kubevirtv1.VirtualMachineStatusUnschedulable)
 }
 
 // podConditions returns the conditions of a virtual machine's Pod, which has the latest reason of kube-scheduler, unlike the
 // instance, which keeps the first.
-func (s *site) podConditions(name string) func(Gomega) []corev1.PodCondition {
+func (s *fixture) podConditions(name string) func(Gomega) []corev1.PodCondition {
 	return func(g Gomega) []corev1.PodCondition {
 		pods := &corev1.PodList{}
 		g.Expect(s.client.List(s.t.Context(), pods, client.InNamespace(s.namespace), client.MatchingLabels{kubevirtv1.CreatedByLabel: string(s.instance(name).UID)})).To(Succeed())
@@ -142,7 +142,7 @@ func (s *site) podConditions(name string) func(Gomega) []corev1.PodCondition {
 }
 
 // instance returns the instance of a virtual machine.
-func (s *site) instance(name string) *kubevirtv1.VirtualMachineInstance {
+func (s *fixture) instance(name string) *kubevirtv1.VirtualMachineInstance {
 	s.t.Helper()
 	vmi := &kubevirtv1.VirtualMachineInstance{}
 	s.Expect(s.client.Get(s.t.Context(), client.ObjectKey{Namespace: s.namespace, Name: name}, vmi)).To(Succeed())
@@ -150,7 +150,7 @@ func (s *site) instance(name string) *kubevirtv1.VirtualMachineInstance {
 }
 
 // zone returns the zone of a virtual machine's host.
-func (s *site) zone(name string) string {
+func (s *fixture) zone(name string) string {
 	s.t.Helper()
 	node := &corev1.Node{}
 	s.Expect(s.client.Get(s.t.Context(), client.ObjectKey{Name: s.instance(name).Status.NodeName}, node)).To(Succeed())

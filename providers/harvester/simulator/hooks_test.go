@@ -18,56 +18,56 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-// told records the hook calls for the virtual machines of a namespace.
-type told struct {
+// hookRecorder records the hook calls for the virtual machines of a namespace.
+type hookRecorder struct {
 	mu     sync.Mutex
 	events map[string][]string
 }
 
-func (o *told) note(namespace, event string) {
+func (o *hookRecorder) record(namespace, event string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.events[namespace] = append(o.events[namespace], event)
 }
 
-func (o *told) times(namespace string) int {
+func (o *hookRecorder) count(namespace string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.events[namespace])
 }
 
-func (o *told) of(namespace string) []string {
+func (o *hookRecorder) eventsOf(namespace string) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Compact(slices.Clone(o.events[namespace])) // hooks may be called more than once
 }
 
-var heard = &told{events: map[string][]string{}}
+var hookEvents = &hookRecorder{events: map[string][]string{}}
 
-func listeners() simulator.Hooks {
+func recordingHooks() simulator.Hooks {
 	return simulator.Hooks{
 		NIC: "eth0",
 		PowerOn: func(_ context.Context, boot simulator.Boot) error {
-			heard.note(boot.VM.Namespace, "on "+boot.VM.Name+" "+string(boot.UserData)+" "+boot.Interfaces[0].IP)
-			if boot.VM.Name == "reluctant" && heard.times(boot.VM.Namespace) == 1 {
+			hookEvents.record(boot.VM.Namespace, "on "+boot.VM.Name+" "+string(boot.UserData)+" "+boot.Interfaces[0].IP)
+			if boot.VM.Name == "reluctant" && hookEvents.count(boot.VM.Namespace) == 1 {
 				return errors.New("not yet")
 			}
 			return nil
 		},
 		PowerOff: func(_ context.Context, vmi *kubevirtv1.VirtualMachineInstance) error {
-			heard.note(vmi.Namespace, "off "+vmi.Name)
+			hookEvents.record(vmi.Namespace, "off "+vmi.Name)
 			return nil
 		},
 		Erase: func(_ context.Context, vm *kubevirtv1.VirtualMachine) error {
-			heard.note(vm.Namespace, "erase "+vm.Name)
+			hookEvents.record(vm.Namespace, "erase "+vm.Name)
 			return nil
 		},
 	}
 }
 
-func TestHooksAreToldOfAVirtualMachineFromItsBootToItsEnd(t *testing.T) {
+func TestHooks(t *testing.T) {
 	sim.NeedsMigration(t)
-	s := newSite(t)
+	s := newFixture(t)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "vm-cloud-init"}, StringData: map[string]string{"userdata": "#cloud-config"},
 	}
@@ -78,16 +78,16 @@ func TestHooksAreToldOfAVirtualMachineFromItsBootToItsEnd(t *testing.T) {
 			CloudInitNoCloud: &kubevirtv1.CloudInitNoCloudSource{UserDataSecretRef: &corev1.LocalObjectReference{Name: secret.Name}},
 		}})
 	})
-	nic := s.answers("vm").Status.Interfaces[0]
+	nic := s.waitForAddress("vm").Status.Interfaces[0]
 	s.Expect(nic.InterfaceName).To(Equal("eth0"))
 	s.Expect(sim.Migrate(t.Context(), s.key("vm"), "")).To(Succeed())
 	s.Expect(s.client.Delete(t.Context(), vm)).To(Succeed())
-	s.Eventually(func() []string { return heard.of(s.namespace) }).Should(Equal([]string{"on vm #cloud-config " + nic.IP, "off vm", "erase vm"}))
+	s.Eventually(func() []string { return hookEvents.eventsOf(s.namespace) }).Should(Equal([]string{"on vm #cloud-config " + nic.IP, "off vm", "erase vm"}))
 }
 
-func TestVirtualMachineThatAHookRefusesToBootIsTriedAgain(t *testing.T) {
-	s := newSite(t)
+func TestHookIsRetried(t *testing.T) {
+	s := newFixture(t)
 	s.create("reluctant")
-	s.runs("reluctant")
-	s.Expect(heard.times(s.namespace)).To(Equal(2))
+	s.waitForRunning("reluctant")
+	s.Expect(hookEvents.count(s.namespace)).To(Equal(2))
 }

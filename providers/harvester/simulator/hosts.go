@@ -46,10 +46,10 @@ func (s *Simulator) Label(ctx context.Context, host, key, value string) error {
 	return s.hosts.Label(ctx, host, key, value)
 }
 
-// Lose cuts the power of a host. Its virtual machines are still reported as Running, and deleted ones are not removed, until
+// PowerOffHost cuts the power of a host. Its virtual machines are still reported as Running, and deleted ones are not removed, until
 // Delays.Reset is over, PutOutOfService is called, or their Pods are force deleted. Then they have failed, and start on other
 // hosts if possible.
-func (s *Simulator) Lose(ctx context.Context, host string) error {
+func (s *Simulator) PowerOffHost(ctx context.Context, host string) error {
 	return s.hosts.Power(ctx, host, false)
 }
 
@@ -58,13 +58,13 @@ func (s *Simulator) PutOutOfService(ctx context.Context, host string) error {
 	return s.hosts.PutOutOfService(ctx, host)
 }
 
-// Return restores the power of a host. Everything that was running on it starts again.
-func (s *Simulator) Return(ctx context.Context, host string) error {
+// PowerOnHost restores the power of a host. Everything that was running on it starts again.
+func (s *Simulator) PowerOnHost(ctx context.Context, host string) error {
 	return s.hosts.Power(ctx, host, true)
 }
 
 // errNoMigration is returned with the real KubeVirt.
-var errNoMigration = errors.New("nothing migrates under the real KubeVirt: the part of virt-handler in that is not simulated")
+var errNoMigration = errors.New("live migration is not supported with the real KubeVirt: the simulated virt-handler does not implement it")
 
 // Migrate live migrates a virtual machine to a host, or to any other host if it is "", and waits for completion. kube-scheduler
 // decides: if no host is suitable, the virtual machine stays, and Migrate returns the reason.

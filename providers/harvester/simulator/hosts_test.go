@@ -24,53 +24,53 @@ func onlyOn(host string) func(*kubevirtv1.VirtualMachine) {
 	}
 }
 
-// after calls undo for a host when the test ends.
-func (s *site) after(undo func(context.Context, string) error, host string) {
+// restoreOnCleanup calls undo for a host when the test ends.
+func (s *fixture) restoreOnCleanup(undo func(context.Context, string) error, host string) {
 	s.t.Cleanup(func() { s.Expect(undo(context.WithoutCancel(s.t.Context()), host)).To(Succeed()) })
 }
 
-func (s *site) runs(name string) *kubevirtv1.VirtualMachineInstance {
+func (s *fixture) waitForRunning(name string) *kubevirtv1.VirtualMachineInstance {
 	s.t.Helper()
-	s.reaches(name, kubevirtv1.VirtualMachineStatusRunning)
+	s.waitForStatus(name, kubevirtv1.VirtualMachineStatusRunning)
 	return s.instance(name)
 }
 
-// answers waits for a virtual machine to run and for its guest to report its addresses.
-func (s *site) answers(name string) *kubevirtv1.VirtualMachineInstance {
+// waitForAddress waits for a virtual machine to run and for its guest to report its addresses.
+func (s *fixture) waitForAddress(name string) *kubevirtv1.VirtualMachineInstance {
 	s.t.Helper()
-	s.runs(name)
+	s.waitForRunning(name)
 	s.Eventually(func() []kubevirtv1.VirtualMachineInstanceNetworkInterface { return s.instance(name).Status.Interfaces }).
 		Should(ContainElement(HaveField("IP", Not(BeEmpty()))))
 	return s.instance(name)
 }
 
-func (s *site) key(name string) client.ObjectKey {
+func (s *fixture) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: s.namespace, Name: name}
 }
 
-func TestNothingStartsOnACordonedHost(t *testing.T) {
-	s := newSite(t)
-	s.after(sim.Uncordon, "zone-1-host-1")
+func TestCordon(t *testing.T) {
+	s := newFixture(t)
+	s.restoreOnCleanup(sim.Uncordon, "zone-1-host-1")
 	s.Expect(sim.Cordon(t.Context(), "zone-1-host-1")).To(Succeed())
 	s.create("vm", onlyOn("zone-1-host-1"))
 	s.unschedulable("vm")
 	s.Expect(sim.Uncordon(t.Context(), "zone-1-host-1")).To(Succeed())
-	s.Expect(s.runs("vm").Status.NodeName).To(Equal("zone-1-host-1"))
+	s.Expect(s.waitForRunning("vm").Status.NodeName).To(Equal("zone-1-host-1"))
 }
 
-// loses cuts the power of the host of a virtual machine until the test ends, and waits until that is visible. It returns the
+// cutPower cuts the power of the host of a virtual machine until the test ends, and waits until that is visible. It returns the
 // instance as it was before.
-func (s *site) loses(name string) *kubevirtv1.VirtualMachineInstance {
+func (s *fixture) cutPower(name string) *kubevirtv1.VirtualMachineInstance {
 	s.t.Helper()
-	before := s.runs(name)
-	s.after(sim.Return, before.Status.NodeName)
-	s.Expect(sim.Lose(s.t.Context(), before.Status.NodeName)).To(Succeed())
-	s.Eventually(func() kubevirtv1.VirtualMachineInstanceCondition { return s.readyOf(name) }).
+	before := s.waitForRunning(name)
+	s.restoreOnCleanup(sim.PowerOnHost, before.Status.NodeName)
+	s.Expect(sim.PowerOffHost(s.t.Context(), before.Status.NodeName)).To(Succeed())
+	s.Eventually(func() kubevirtv1.VirtualMachineInstanceCondition { return s.readyCondition(name) }).
 		Should(And(HaveField("Status", corev1.ConditionFalse), HaveField("Reason", BeEmpty()), HaveField("Message", BeEmpty())))
 	return before
 }
 
-func (s *site) readyOf(name string) kubevirtv1.VirtualMachineInstanceCondition {
+func (s *fixture) readyCondition(name string) kubevirtv1.VirtualMachineInstanceCondition {
 	for _, condition := range s.instance(name).Status.Conditions {
 		if condition.Type == kubevirtv1.VirtualMachineInstanceReady {
 			return condition
@@ -79,10 +79,10 @@ func (s *site) readyOf(name string) kubevirtv1.VirtualMachineInstanceCondition {
 	return kubevirtv1.VirtualMachineInstanceCondition{}
 }
 
-func TestVirtualMachineOfALostHostIsCalledRunningAsLongAsItIsNotGivenUp(t *testing.T) {
-	s := newSite(t)
+func TestVirtualMachineOfLostHostStaysRunning(t *testing.T) {
+	s := newFixture(t)
 	s.create("vm", inZone("zone-2"))
-	before := s.loses("vm")
+	before := s.cutPower("vm")
 	s.Consistently(func(g Gomega) {
 		g.Expect(s.vm("vm").Status.PrintableStatus).To(Equal(kubevirtv1.VirtualMachineStatusRunning))
 		vmi := s.instance("vm")
@@ -92,17 +92,17 @@ func TestVirtualMachineOfALostHostIsCalledRunningAsLongAsItIsNotGivenUp(t *testi
 	s.Expect(s.vm("vm").Status.Ready).To(BeFalse())
 }
 
-func TestVirtualMachineOfAHostThatHasItsPowerBackStartsThereAgain(t *testing.T) {
-	s := newSite(t)
+func TestVirtualMachineRestartsWhenItsHostReturns(t *testing.T) {
+	s := newFixture(t)
 	s.create("vm", onlyOn("zone-2-host-1"))
-	before := s.loses("vm")
-	s.Expect(sim.Return(t.Context(), before.Status.NodeName)).To(Succeed())
+	before := s.cutPower("vm")
+	s.Expect(sim.PowerOnHost(t.Context(), before.Status.NodeName)).To(Succeed())
 	s.Eventually(func() types.UID { return s.instanceUID("vm") }).Should(And(Not(BeEmpty()), Not(Equal(before.UID))))
-	s.Expect(s.runs("vm").Status.NodeName).To(Equal(before.Status.NodeName))
+	s.Expect(s.waitForRunning("vm").Status.NodeName).To(Equal(before.Status.NodeName))
 }
 
 // instanceUID returns the UID of the instance; "" if it does not exist.
-func (s *site) instanceUID(name string) types.UID {
+func (s *fixture) instanceUID(name string) types.UID {
 	vmi := &kubevirtv1.VirtualMachineInstance{}
 	if err := s.client.Get(s.t.Context(), s.key(name), vmi); err != nil {
 		return ""
@@ -110,18 +110,18 @@ func (s *site) instanceUID(name string) types.UID {
 	return vmi.UID
 }
 
-func TestVirtualMachineThatIsDeletedOnALostHostGoesWhenItsPodIsDeletedByForce(t *testing.T) {
-	for name, end := range map[string]func(s *site, host string){
-		"its Pod is deleted by force": func(s *site, _ string) {
+func TestDeletedVirtualMachineOfLostHost(t *testing.T) {
+	for name, end := range map[string]func(s *fixture, host string){
+		"its Pod is deleted by force": func(s *fixture, _ string) {
 			s.Expect(s.client.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(s.namespace), client.GracePeriodSeconds(0))).To(Succeed())
 		},
-		"its host is put out of service": func(s *site, host string) { s.Expect(sim.PutOutOfService(t.Context(), host)).To(Succeed()) },
-		"its host is back":               func(s *site, host string) { s.Expect(sim.Return(t.Context(), host)).To(Succeed()) },
+		"its host is put out of service": func(s *fixture, host string) { s.Expect(sim.PutOutOfService(t.Context(), host)).To(Succeed()) },
+		"its host is back":               func(s *fixture, host string) { s.Expect(sim.PowerOnHost(t.Context(), host)).To(Succeed()) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newFixture(t)
 			vm := s.create("vm", inZone("zone-2"))
-			host := s.loses("vm").Status.NodeName
+			host := s.cutPower("vm").Status.NodeName
 			s.Expect(s.client.Delete(t.Context(), vm)).To(Succeed())
 			s.Consistently(func(g Gomega) {
 				g.Expect(s.instance("vm").Status.Phase).To(Equal(kubevirtv1.Running))
@@ -129,18 +129,18 @@ func TestVirtualMachineThatIsDeletedOnALostHostGoesWhenItsPodIsDeletedByForce(t 
 				g.Expect(s.client.List(t.Context(), pods, client.InNamespace(s.namespace))).To(Succeed())
 				g.Expect(pods.Items).To(HaveLen(1))
 			}, "500ms").Should(Succeed())
-			s.reaches("vm", kubevirtv1.VirtualMachineStatusTerminating)
+			s.waitForStatus("vm", kubevirtv1.VirtualMachineStatusTerminating)
 			end(s, host)
-			s.Eventually(func() error { return s.client.Get(t.Context(), s.key("vm"), vm) }).Should(MatchError(apierrors.IsNotFound, "is gone"))
+			s.Eventually(func() error { return s.client.Get(t.Context(), s.key("vm"), vm) }).Should(MatchError(apierrors.IsNotFound, "is deleted"))
 		})
 	}
 }
 
-func TestVirtualMachineOfALostHostStartsOnAnotherOfItsZoneWhenThatIsPutOutOfService(t *testing.T) {
-	s := newSite(t)
+func TestPutOutOfService(t *testing.T) {
+	s := newFixture(t)
 	s.create("vm", inZone("zone-2"))
-	s.answers("vm")
-	before := s.loses("vm")
+	s.waitForAddress("vm")
+	before := s.cutPower("vm")
 	s.Expect(sim.PutOutOfService(t.Context(), before.Status.NodeName)).To(Succeed())
 	s.Eventually(func() string {
 		vmi := &kubevirtv1.VirtualMachineInstance{}
@@ -149,15 +149,15 @@ func TestVirtualMachineOfALostHostStartsOnAnotherOfItsZoneWhenThatIsPutOutOfServ
 		}
 		return vmi.Status.NodeName
 	}).Should(And(HavePrefix("zone-2-"), Not(Equal(before.Status.NodeName))))
-	after := s.answers("vm")
+	after := s.waitForAddress("vm")
 	s.Expect(after.Status.Interfaces[0].MAC).To(And(Not(BeEmpty()), Equal(before.Status.Interfaces[0].MAC)))
 	s.Expect(after.Status.Interfaces[0].IP).To(Equal(before.Status.Interfaces[0].IP), "the lease is for the MAC address")
 }
 
-func TestVirtualMachineOfALostZoneIsNowhereUntilTheZoneReturns(t *testing.T) {
-	s := newSite(t)
+func TestLostZone(t *testing.T) {
+	s := newFixture(t)
 	s.create("vm", inZone("zone-3"))
-	s.runs("vm")
+	s.waitForRunning("vm")
 	s.t.Cleanup(func() {
 		s.Expect(sim.SetFault(context.WithoutCancel(t.Context()), "lost-zone", false, "zone-3")).To(Succeed())
 	})
@@ -167,21 +167,21 @@ func TestVirtualMachineOfALostZoneIsNowhereUntilTheZoneReturns(t *testing.T) {
 	}
 	s.Expect(s.unschedulable("vm").Status.Ready).To(BeFalse())
 	s.Expect(sim.SetFault(t.Context(), "lost-zone", false, "zone-3")).To(Succeed())
-	s.runs("vm")
+	s.waitForRunning("vm")
 	s.Expect(s.zone("vm")).To(Equal("zone-3"))
 }
 
-func TestVirtualMachineMigratesAndKeepsItsInstanceAndItsAddress(t *testing.T) {
+func TestMigrate(t *testing.T) {
 	sim.NeedsMigration(t)
-	s := newSite(t)
+	s := newFixture(t)
 	s.create("vm", inZone("zone-1", "zone-2"))
-	before := s.runs("vm")
+	before := s.waitForRunning("vm")
 	to := "zone-2-host-1"
 	if before.Status.NodeName == to {
 		to = "zone-1-host-2"
 	}
 	s.Expect(sim.Migrate(t.Context(), s.key("vm"), to)).To(Succeed())
-	after := s.runs("vm")
+	after := s.waitForRunning("vm")
 	s.Expect(after.UID).To(Equal(before.UID))
 	s.Expect(after.Status.NodeName).To(Equal(to))
 	s.Expect(after.Labels).To(HaveKeyWithValue(kubevirtv1.NodeNameLabel, to))
@@ -193,21 +193,21 @@ func TestVirtualMachineMigratesAndKeepsItsInstanceAndItsAddress(t *testing.T) {
 	}).Should(ConsistOf(HaveField("Spec.NodeName", to)))
 }
 
-func TestVirtualMachineDoesNotMigrateOutOfTheZoneThatItRequires(t *testing.T) {
+func TestMigrateHonorsNodeAffinity(t *testing.T) {
 	sim.NeedsMigration(t)
-	s := newSite(t)
+	s := newFixture(t)
 	s.create("vm", inZone("zone-1"))
-	before := s.runs("vm")
+	before := s.waitForRunning("vm")
 	s.Expect(sim.Migrate(t.Context(), s.key("vm"), "zone-2-host-1")).To(MatchError(ContainSubstring("affinity")))
-	s.Expect(s.runs("vm").Status.NodeName).To(Equal(before.Status.NodeName))
+	s.Expect(s.waitForRunning("vm").Status.NodeName).To(Equal(before.Status.NodeName))
 	s.Expect(s.instance("vm").Status.MigrationState.Failed).To(BeTrue())
 }
 
-func TestDrainLeavesWhatFitsNowhereElseRunningWhereItIs(t *testing.T) {
+func TestDrainWithFailedMigration(t *testing.T) {
 	sim.NeedsMigration(t)
-	s := newSite(t)
+	s := newFixture(t)
 	const host = "zone-1-host-1"
-	s.after(sim.Uncordon, host)
+	s.restoreOnCleanup(sim.Uncordon, host)
 	s.Expect(sim.Label(t.Context(), host, "pair", s.namespace)).To(Succeed())
 	s.Expect(sim.Label(t.Context(), "zone-1-host-2", "pair", s.namespace)).To(Succeed())
 	apartByHost := func(vm *kubevirtv1.VirtualMachine) {
@@ -218,56 +218,56 @@ func TestDrainLeavesWhatFitsNowhereElseRunningWhereItIs(t *testing.T) {
 	}
 	s.create("a", apartByHost)
 	s.create("b", apartByHost)
-	ran := map[string]*kubevirtv1.VirtualMachineInstance{"a": s.runs("a"), "b": s.runs("b")}
+	ran := map[string]*kubevirtv1.VirtualMachineInstance{"a": s.waitForRunning("a"), "b": s.waitForRunning("b")}
 	s.Expect(sim.Drain(t.Context(), host)).To(Succeed())
 	for name, before := range ran {
-		s.reaches(name, kubevirtv1.VirtualMachineStatusRunning) // it is Migrating in between
+		s.waitForStatus(name, kubevirtv1.VirtualMachineStatusRunning) // it is Migrating in between
 		after := s.instance(name)
 		s.Expect(after.UID).To(Equal(before.UID))
 		s.Expect(after.Status.NodeName).To(Equal(before.Status.NodeName))
 	}
 }
 
-func TestDrainMovesWhatAnotherHostSuitsAndShutsDownTheRest(t *testing.T) {
+func TestDrain(t *testing.T) {
 	sim.NeedsMigration(t)
-	s := newSite(t)
+	s := newFixture(t)
 	const host = "zone-1-host-1"
-	s.after(sim.Uncordon, host)
+	s.restoreOnCleanup(sim.Uncordon, host)
 	s.create("pinned", onlyOn(host))
 	s.create("free", inZone("zone-1"))
-	s.runs("pinned")
-	if s.runs("free").Status.NodeName != host {
+	s.waitForRunning("pinned")
+	if s.waitForRunning("free").Status.NodeName != host {
 		s.Expect(sim.Migrate(t.Context(), s.key("free"), host)).To(Succeed())
 	}
 	s.Expect(sim.Drain(t.Context(), host)).To(Succeed())
-	s.reaches("pinned", kubevirtv1.VirtualMachineStatusStopped)
-	s.Expect(s.runs("free").Status.NodeName).To(Equal("zone-1-host-2"))
+	s.waitForStatus("pinned", kubevirtv1.VirtualMachineStatusStopped)
+	s.Expect(s.waitForRunning("free").Status.NodeName).To(Equal("zone-1-host-2"))
 
 	s.Expect(sim.Uncordon(t.Context(), host)).To(Succeed())
-	s.Expect(s.runs("pinned").Status.NodeName).To(Equal(host))
+	s.Expect(s.waitForRunning("pinned").Status.NodeName).To(Equal(host))
 }
 
-func TestWitnessTakesNoVirtualMachineAndAHostnameMayDifferFromTheName(t *testing.T) {
-	s := newSite(t)
-	s.after(sim.RemoveHost, "arbiter")
+func TestWitnessAndHostname(t *testing.T) {
+	s := newFixture(t)
+	s.restoreOnCleanup(sim.RemoveHost, "arbiter")
 	s.Expect(sim.AddHost(t.Context(), simulator.Host{Name: "arbiter", Witness: true})).To(Succeed())
 	s.create("on-witness", onlyOn("arbiter"))
 	s.unschedulable("on-witness")
 
-	s.after(sim.RemoveHost, "late")
+	s.restoreOnCleanup(sim.RemoveHost, "late")
 	s.Expect(sim.AddHost(t.Context(), simulator.Host{Name: "late", Hostname: "late.example.com"})).To(Succeed())
 	s.create("on-late", onlyOn("late.example.com"))
-	s.Expect(s.runs("on-late").Status.NodeName).To(Equal("late"))
+	s.Expect(s.waitForRunning("on-late").Status.NodeName).To(Equal("late"))
 	s.Expect(s.client.DeleteAllOf(t.Context(), &kubevirtv1.VirtualMachine{}, client.InNamespace(s.namespace))).To(Succeed())
 }
 
-func TestInstanceIsToldTheLabelsOfItsHostForOneCreatorOnly(t *testing.T) {
-	s := newSite(t)
+func TestHostLabelsOfInstance(t *testing.T) {
+	s := newFixture(t)
 	for name, creator := range map[string]string{"driver": "docker-machine-driver-harvester", "other": "harvester"} {
 		s.create(name, inZone("zone-1"), func(vm *kubevirtv1.VirtualMachine) {
 			vm.Spec.Template.ObjectMeta.Labels["harvesterhci.io/creator"] = creator
 		})
 	}
-	s.Expect(s.runs("driver").Annotations).To(HaveKeyWithValue(corev1.LabelTopologyZone, "zone-1"))
-	s.Expect(s.runs("other").Annotations).NotTo(HaveKey(corev1.LabelTopologyZone))
+	s.Expect(s.waitForRunning("driver").Annotations).To(HaveKeyWithValue(corev1.LabelTopologyZone, "zone-1"))
+	s.Expect(s.waitForRunning("other").Annotations).NotTo(HaveKey(corev1.LabelTopologyZone))
 }

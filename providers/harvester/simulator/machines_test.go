@@ -39,25 +39,25 @@ func apart(vm *kubevirtv1.VirtualMachine) {
 	}}
 }
 
-func TestHarvesterItselfIsThereAndAvailable(t *testing.T) {
-	s := newSite(t)
+func TestHarvesterDeployment(t *testing.T) {
+	s := newFixture(t)
 	deployment := &appsv1.Deployment{}
 	s.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: "harvester-system", Name: "harvester"}, deployment)).To(Succeed())
 	s.Expect(deployment.Status.Conditions).To(ContainElement(And(
 		HaveField("Type", appsv1.DeploymentAvailable), HaveField("Status", corev1.ConditionTrue))))
 }
 
-func TestVirtualMachineGetsItsVolumeItsInstanceAHostAndAnAddress(t *testing.T) {
-	s := newSite(t)
+func TestVirtualMachineRuns(t *testing.T) {
+	s := newFixture(t)
 	vm := s.create("vm")
-	vm = s.reaches(vm.Name, kubevirtv1.VirtualMachineStatusRunning)
+	vm = s.waitForStatus(vm.Name, kubevirtv1.VirtualMachineStatusRunning)
 
 	s.Eventually(func() bool { return s.vm(vm.Name).Status.Ready }).Should(BeTrue())
 	s.Expect(vm.Status.Created).To(BeTrue())
 	claim := &corev1.PersistentVolumeClaim{}
 	s.Expect(s.client.Get(t.Context(), client.ObjectKey{Namespace: s.namespace, Name: "vm-disk-0"}, claim)).To(Succeed())
 	s.Expect(claim.Status.Phase).To(Equal(corev1.ClaimBound))
-	vmi := s.answers("vm")
+	vmi := s.waitForAddress("vm")
 	s.Expect(metav1.IsControlledBy(vmi, vm)).To(BeTrue())
 	s.Expect(vmi.Labels).To(HaveKeyWithValue("app", "test"))
 	s.Expect(vmi.Labels).To(HaveKeyWithValue(kubevirtv1.NodeNameLabel, vmi.Status.NodeName))
@@ -68,44 +68,44 @@ func TestVirtualMachineGetsItsVolumeItsInstanceAHostAndAnAddress(t *testing.T) {
 	s.Expect(vmi.Status.Interfaces[0].MAC).NotTo(BeEmpty())
 }
 
-func TestVirtualMachineIsStoppedUntilKubeVirtHasSeenItWhateverItIsToDo(t *testing.T) {
-	s := newSite(t)
+func TestNewVirtualMachineIsStopped(t *testing.T) {
+	s := newFixture(t)
 	changes, err := s.client.Watch(t.Context(), &kubevirtv1.VirtualMachineList{}, client.InNamespace(s.namespace))
 	s.Expect(err).NotTo(HaveOccurred())
 	defer changes.Stop()
 	s.create("vm")
-	var said []kubevirtv1.VirtualMachinePrintableStatus
+	var statuses []kubevirtv1.VirtualMachinePrintableStatus
 	for event := range changes.ResultChan() {
 		vm, ok := event.Object.(*kubevirtv1.VirtualMachine)
 		s.Expect(ok).To(BeTrue())
-		if said = append(said, vm.Status.PrintableStatus); vm.Status.PrintableStatus == kubevirtv1.VirtualMachineStatusRunning {
+		if statuses = append(statuses, vm.Status.PrintableStatus); vm.Status.PrintableStatus == kubevirtv1.VirtualMachineStatusRunning {
 			break
 		}
 	}
-	said = slices.DeleteFunc(said, func(status kubevirtv1.VirtualMachinePrintableStatus) bool { return status == "" })
-	s.Expect(said[0]).To(Equal(kubevirtv1.VirtualMachineStatusStopped))
+	statuses = slices.DeleteFunc(statuses, func(status kubevirtv1.VirtualMachinePrintableStatus) bool { return status == "" })
+	s.Expect(statuses[0]).To(Equal(kubevirtv1.VirtualMachineStatusStopped))
 }
 
-func TestSchedulerHonoursTheZoneThatAVirtualMachineRequires(t *testing.T) {
-	s := newSite(t)
+func TestSchedulerHonorsZone(t *testing.T) {
+	s := newFixture(t)
 	for i := range 3 {
 		zone := fmt.Sprintf("zone-%d", i+1)
 		s.create(zone, inZone(zone))
 	}
 	for i := range 3 {
 		zone := fmt.Sprintf("zone-%d", i+1)
-		s.reaches(zone, kubevirtv1.VirtualMachineStatusRunning)
+		s.waitForStatus(zone, kubevirtv1.VirtualMachineStatusRunning)
 		s.Expect(s.zone(zone)).To(Equal(zone))
 	}
 }
 
-func TestVirtualMachinesThatRepelOneAnotherGetAZoneEachAndTheNextNone(t *testing.T) {
-	s := newSite(t)
+func TestSchedulerHonorsAntiAffinity(t *testing.T) {
+	s := newFixture(t)
 	var zones []string
 	for i := range 3 {
 		name := fmt.Sprintf("vm-%d", i)
 		s.create(name, apart)
-		s.reaches(name, kubevirtv1.VirtualMachineStatusRunning)
+		s.waitForStatus(name, kubevirtv1.VirtualMachineStatusRunning)
 		zones = append(zones, s.zone(name))
 	}
 	s.Expect(zones).To(ConsistOf("zone-1", "zone-2", "zone-3"))
@@ -121,10 +121,10 @@ func TestVirtualMachinesThatRepelOneAnotherGetAZoneEachAndTheNextNone(t *testing
 	)))
 }
 
-func TestVirtualMachineThatIsDeletedLeavesItsVolumes(t *testing.T) {
-	s := newSite(t)
+func TestDeletedVirtualMachineKeepsVolumes(t *testing.T) {
+	s := newFixture(t)
 	vm := s.create("vm")
-	s.reaches("vm", kubevirtv1.VirtualMachineStatusRunning)
+	s.waitForStatus("vm", kubevirtv1.VirtualMachineStatusRunning)
 	s.Expect(s.client.Delete(t.Context(), vm)).To(Succeed())
 	s.Eventually(func() error { return s.client.Get(t.Context(), client.ObjectKeyFromObject(vm), vm) }).
 		Should(MatchError(ContainSubstring("not found")))

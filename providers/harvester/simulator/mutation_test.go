@@ -17,8 +17,8 @@ import (
 	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 )
 
-func TestHarvesterAddsTheClusterNetworkToEveryTermOfTheNodeAffinity(t *testing.T) {
-	s := newSite(t)
+func TestClusterNetworkIsAddedToNodeAffinity(t *testing.T) {
+	s := newFixture(t)
 	vm := s.create("vm", inZone("zone-1"), func(vm *kubevirtv1.VirtualMachine) {
 		terms := vm.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 		terms.NodeSelectorTerms = append(terms.NodeSelectorTerms, terms.NodeSelectorTerms[0])
@@ -28,12 +28,12 @@ func TestHarvesterAddsTheClusterNetworkToEveryTermOfTheNodeAffinity(t *testing.T
 	term := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{zone, network}}
 	s.Expect(vm.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms).
 		To(Equal([]corev1.NodeSelectorTerm{term, term}))
-	s.runs("vm")
+	s.waitForRunning("vm")
 	s.Expect(s.zone("vm")).To(Equal("zone-1"))
 }
 
-func TestHarvesterDropsTermsOfTheNodeAffinityThatHaveFieldsOnly(t *testing.T) {
-	s := newSite(t)
+func TestNodeAffinityTermsWithOnlyFieldsAreDropped(t *testing.T) {
+	s := newFixture(t)
 	vm := s.create("vm", inZone("zone-1"), func(vm *kubevirtv1.VirtualMachine) {
 		vm.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms = []corev1.NodeSelectorTerm{{
 			MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"zone-1-host-1"}}},
@@ -45,21 +45,21 @@ func TestHarvesterDropsTermsOfTheNodeAffinityThatHaveFieldsOnly(t *testing.T) {
 		}}}))
 }
 
-func TestKubeVirtAddsItsDefaults(t *testing.T) {
-	s := newSite(t)
+func TestKubeVirtDefaults(t *testing.T) {
+	s := newFixture(t)
 	vm := s.create("vm")
 	domain := vm.Spec.Template.Spec.Domain
 	s.Expect(vm.Spec.Template.Spec.Architecture).To(Equal("amd64"))
 	s.Expect(domain.Machine.Type).To(Equal("q35"))
-	s.Expect(domain.CPU.Model).To(BeEmpty(), "that is the instance's")
+	s.Expect(domain.CPU.Model).To(BeEmpty(), "only the instance has it")
 	s.Expect(domain.Firmware.UUID).NotTo(BeEmpty())
-	s.Expect(vm.Finalizers).To(BeEmpty(), "these come with virt-controller")
-	s.runs("vm")
+	s.Expect(vm.Finalizers).To(BeEmpty(), "virt-controller adds these")
+	s.waitForRunning("vm")
 	s.Expect(s.instance("vm").Spec.Domain.CPU.Model).To(Equal("host-model"))
 }
 
-func TestVirtualMachineRunsOnlyWhereItsClusterNetworkIs(t *testing.T) {
-	s := newSite(t)
+func TestSchedulerHonorsClusterNetwork(t *testing.T) {
+	s := newFixture(t)
 	definition := &netattv1.NetworkAttachmentDefinition{ObjectMeta: metav1.ObjectMeta{
 		Namespace: s.namespace, Name: "far", Labels: map[string]string{netattv1.ClusterNetworkLabel: "fibre"},
 	}}
@@ -69,12 +69,12 @@ func TestVirtualMachineRunsOnlyWhereItsClusterNetworkIs(t *testing.T) {
 	})
 	s.unschedulable("vm")
 	s.Expect(sim.Label(t.Context(), "zone-2-host-2", "network.harvesterhci.io/fibre", "true")).To(Succeed())
-	s.Expect(s.runs("vm").Status.NodeName).To(Equal("zone-2-host-2"))
+	s.Expect(s.waitForRunning("vm").Status.NodeName).To(Equal("zone-2-host-2"))
 	s.Expect(sim.Label(t.Context(), "zone-2-host-2", "network.harvesterhci.io/fibre", "")).To(Succeed())
 }
 
-func TestHarvesterHasLimitsRequestAPartAndLeavesMemoryToQEMU(t *testing.T) {
-	s := newSite(t)
+func TestOvercommit(t *testing.T) {
+	s := newFixture(t)
 	vm := s.create("vm", func(vm *kubevirtv1.VirtualMachine) {
 		vm.Spec.Template.Spec.Domain.Resources.Limits = corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("3Gi"),
@@ -86,8 +86,8 @@ func TestHarvesterHasLimitsRequestAPartAndLeavesMemoryToQEMU(t *testing.T) {
 	s.Expect(domain.Memory.Guest.String()).To(Equal("2972Mi"))
 }
 
-func TestHarvesterRefusesWhatCannotRun(t *testing.T) {
-	s := newSite(t)
+func TestInvalidVirtualMachines(t *testing.T) {
+	s := newFixture(t)
 	for problem, change := range map[string]func(*kubevirtv1.VirtualMachine){
 		"disks[0].Name 'disk-9' not found.": func(vm *kubevirtv1.VirtualMachine) {
 			vm.Spec.Template.Spec.Domain.Devices.Disks[0].Name = "disk-9"
@@ -115,24 +115,24 @@ func TestHarvesterRefusesWhatCannotRun(t *testing.T) {
 	}
 }
 
-func TestVolumeOfAVirtualMachineIsNotDeletedUnderIt(t *testing.T) {
-	s := newSite(t)
+func TestVolumeInUseIsProtected(t *testing.T) {
+	s := newFixture(t)
 	s.create("vm")
-	s.runs("vm")
+	s.waitForRunning("vm")
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "vm-disk-0"}}
 	refused := MatchError(ContainSubstring("currently attached to VMs"))
 	s.Expect(s.client.Delete(t.Context(), claim)).To(refused)
-	s.Expect(s.client.DeleteAllOf(t.Context(), claim, client.InNamespace(s.namespace))).To(refused, "nor with others")
+	s.Expect(s.client.DeleteAllOf(t.Context(), claim, client.InNamespace(s.namespace))).To(refused, "as part of a collection")
 }
 
-func TestVirtualMachineWithoutItsVolumeSaysSo(t *testing.T) {
-	s := newSite(t)
+func TestVirtualMachineWithoutVolume(t *testing.T) {
+	s := newFixture(t)
 	s.create("vm", func(vm *kubevirtv1.VirtualMachine) { vm.Annotations = nil })
-	s.reaches("vm", kubevirtv1.VirtualMachineStatusPvcNotFound)
+	s.waitForStatus("vm", kubevirtv1.VirtualMachineStatusPvcNotFound)
 }
 
-func TestGuestHasTheStaticAddressOfItsNetworkData(t *testing.T) {
-	s := newSite(t)
+func TestStaticAddress(t *testing.T) {
+	s := newFixture(t)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "vm-cloud-init"}, StringData: map[string]string{
 		"userdata": "#cloud-config\n", "networkdata": `network:
   version: 1
@@ -153,11 +153,11 @@ func TestGuestHasTheStaticAddressOfItsNetworkData(t *testing.T) {
 		}})
 		spec.Domain.Devices.Disks = append(spec.Domain.Devices.Disks, kubevirtv1.Disk{Name: "cloud-init"})
 	})
-	s.Expect(s.answers("vm").Status.Interfaces).To(ConsistOf(HaveField("IP", "10.1.2.3")))
+	s.Expect(s.waitForAddress("vm").Status.Interfaces).To(ConsistOf(HaveField("IP", "10.1.2.3")))
 }
 
-func TestVolumeOfAnUnknownStorageClassStaysPending(t *testing.T) {
-	s := newSite(t)
+func TestVolumeOfUnknownStorageClass(t *testing.T) {
+	s := newFixture(t)
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "disk"},
 		Spec: corev1.PersistentVolumeClaimSpec{

@@ -28,8 +28,8 @@ type settings struct {
 	keyPairs   []KeyPair
 	pools      []lbv1.IPPool
 	kubeVIP    KubeVIP
-	// balances is true if the simulator runs Harvester's load balancer.
-	balances bool
+	// loadBalancer is true if the simulator runs Harvester's load balancer.
+	loadBalancer bool
 	// programs are those of the real KubeVirt; nil if it is simulated.
 	programs *process.Programs
 	delays   Delays
@@ -43,7 +43,7 @@ const defaultWorkers = 20
 
 func newSettings(opts []Option) settings {
 	s := settings{
-		balances: true, layout: Zones(3, 2), namespaces: []string{defaultNamespace}, workers: defaultWorkers, now: time.Now,
+		loadBalancer: true, layout: Zones(3, 2), namespaces: []string{defaultNamespace}, workers: defaultWorkers, now: time.Now,
 		networks: []Network{{Name: "vlan-1"}}, images: []string{"ubuntu"}, keyPairs: []KeyPair{{Name: "admin", PublicKey: "ssh-ed25519 AAAA admin"}},
 	}
 	for _, opt := range opts {
@@ -93,7 +93,7 @@ func WithPools(pools ...lbv1.IPPool) Option {
 func WithKubeVIP(version KubeVIP) Option { return func(s *settings) { s.kubeVIP = version } }
 
 // WithoutLoadBalancer leaves IPPools and LoadBalancers to a manager that the caller runs. kube-vip is still simulated.
-func WithoutLoadBalancer() Option { return func(s *settings) { s.balances = false } }
+func WithoutLoadBalancer() Option { return func(s *settings) { s.loadBalancer = false } }
 
 // WithKubeVirt runs the real virt-controller and virt-api for virtual machines and their instances. The other components are
 // still simulated: Harvester, which creates PVCs, kubelets, and virt-handler. Migration is not supported: Migrate, Drain and the

@@ -42,7 +42,7 @@ func (s *Simulator) populate(ctx context.Context) error {
 	for _, network := range s.settings.networks {
 		object := network.object()
 		if network.First.IsValid() {
-			s.leases.Begin(client.ObjectKeyFromObject(object).String(), network.First)
+			s.leases.SetFirst(client.ObjectKeyFromObject(object).String(), network.First)
 		}
 		objects = append(objects, object)
 	}
@@ -63,7 +63,7 @@ func (s *Simulator) populate(ctx context.Context) error {
 	}
 	for _, object := range objects {
 		if err := s.client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("making %T %s: %w", object, object.GetName(), err)
+			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
 		}
 	}
 	if err := s.addHarvester(ctx); err != nil {
@@ -84,17 +84,17 @@ func (s *Simulator) addHarvester(ctx context.Context) error {
 	}}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}}
 	if err := s.client.Create(ctx, namespace); client.IgnoreAlreadyExists(err) != nil {
-		return fmt.Errorf("making namespace %s: %w", systemNamespace, err)
+		return fmt.Errorf("creating namespace %s: %w", systemNamespace, err)
 	}
 	if err := s.client.Create(ctx, deployment); err != nil {
-		return fmt.Errorf("making the Deployment of Harvester: %w", err)
+		return fmt.Errorf("creating the Deployment of Harvester: %w", err)
 	}
 	deployment.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: deployment.Generation, Replicas: 1, ReadyReplicas: 1, AvailableReplicas: 1, UpdatedReplicas: 1,
 		Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, Reason: "MinimumReplicasAvailable"}},
 	}
 	if err := s.client.Status().Update(ctx, deployment); err != nil {
-		return fmt.Errorf("making Harvester available: %w", err)
+		return fmt.Errorf("updating the status of the Deployment of Harvester: %w", err)
 	}
 	return nil
 }

@@ -50,13 +50,13 @@ type Simulator struct {
 	settings settings
 	env      *envtest.Environment
 	client   client.WithWatch
-	front    *simulation.Proxy
+	proxy    *simulation.Proxy
 	// admin is the token of Kubeconfig.
 	admin  string
 	leases *cluster.Leases
 	// cached is the cached reader of the controllers.
 	cached     client.Reader
-	troubles   *controllers.TroubleTable
+	faults     *controllers.FaultTable
 	hosts      *cluster.Hosts
 	migrations *virtualmachines.Migrations
 	scheduler  *process.Process
@@ -113,9 +113,9 @@ func runTests(m interface{ Run() int }, shared **Simulator, opts []Option) (int,
 
 // Run starts a Simulator. It runs until Stop is called, regardless of ctx.
 func Run(ctx context.Context, opts ...Option) (*Simulator, error) {
-	s := &Simulator{settings: newSettings(opts), leases: cluster.NewLeases(), troubles: controllers.NewTroubleTable()}
+	s := &Simulator{settings: newSettings(opts), leases: cluster.NewLeases(), faults: controllers.NewFaultTable()}
 	for _, start := range []func(context.Context) error{
-		s.prepare, s.startAPI, s.startFront, s.startControllers, s.startWebhooks, s.startKubeVirt, s.startScheduling, s.populate,
+		s.prepare, s.startAPI, s.startProxy, s.startControllers, s.startWebhooks, s.startKubeVirt, s.startScheduling, s.populate,
 	} {
 		if err := start(ctx); err != nil {
 			return nil, errors.Join(err, s.Stop())
@@ -134,7 +134,7 @@ func (s *Simulator) Stop() error {
 	return errors.Join(errs...)
 }
 
-func (s *Simulator) closing(closer func() error) { s.closers = append(s.closers, closer) }
+func (s *Simulator) onStop(closer func() error) { s.closers = append(s.closers, closer) }
 
 // NeedsMigration skips a test that requires live migration if the real KubeVirt is used.
 func (s *Simulator) NeedsMigration(tb testing.TB) {
@@ -151,9 +151,9 @@ func (s *Simulator) Client() client.WithWatch { return s.client }
 func (s *Simulator) prepare(context.Context) error {
 	var err error
 	if s.folder, err = os.MkdirTemp("", "harvester-simulator-"); err != nil {
-		return fmt.Errorf("making a folder: %w", err)
+		return fmt.Errorf("creating a folder: %w", err)
 	}
-	s.closing(func() error { return os.RemoveAll(s.folder) })
+	s.onStop(func() error { return os.RemoveAll(s.folder) })
 	if programs := s.settings.programs; programs != nil {
 		s.kubeVirt, err = process.NewKubeVirt(*programs, s.folder)
 	}
@@ -170,7 +170,7 @@ func (s *Simulator) startAPI(ctx context.Context) error {
 		return err
 	}
 	env, stop, err := testenv.Open(ctx, testenv.Options{Scheme: scheme, Assets: s.settings.assets, CRDs: crds, Configure: func(plane *envtest.ControlPlane) {
-		// There is no route to the addresses of Services: webhooks are called at their endpoints.
+		// The addresses of Services are not reachable: webhooks are called at their endpoints.
 		plane.GetAPIServer().Configure().Set("service-cluster-ip-range", serviceRange).Set("enable-aggregator-routing", "true")
 		// As in RKE2, so that idle watches get bookmarks, too.
 		plane.Etcd.Configure().Set("watch-progress-notify-interval", "5s")
@@ -181,7 +181,7 @@ func (s *Simulator) startAPI(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.closing(stop)
+	s.onStop(stop)
 	s.env = env
 	s.client, err = client.NewWithWatch(s.config(), client.Options{Scheme: scheme})
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *Simulator) startKubeVirt(ctx context.Context) error {
 	if s.kubeVirt == nil {
 		return nil
 	}
-	s.closing(s.kubeVirt.Stop)
+	s.onStop(s.kubeVirt.Stop)
 	return s.kubeVirt.Start(ctx)
 }
 
@@ -230,28 +230,28 @@ func (s *Simulator) startControllers(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	s.closing(func() error {
+	s.onStop(func() error {
 		cancel()
 		select {
 		case err := <-ended:
 			return err
 		case <-time.After(stopTimeout):
-			return errors.New("the simulator's controllers do not stop")
+			return errors.New("timed out waiting for the simulator's controllers to stop")
 		}
 	})
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
-		return errors.New("the simulator's controllers do not start")
+		return errors.New("the caches of the simulator's controllers did not sync")
 	}
 	return nil
 }
 
 func (s *Simulator) startWebhooks(ctx context.Context) error {
-	as := virtualmachines.WebhookIdentity{Certificate: s.front.Certificate(), Authority: s.front.Authority()}
+	as := virtualmachines.WebhookIdentity{Certificate: s.proxy.Certificate(), Authority: s.proxy.Authority()}
 	stop, err := virtualmachines.StartWebhooks(ctx, s.cached, s.client, as, s.kubeVirt == nil)
 	if err != nil {
 		return err
 	}
-	s.closing(stop)
+	s.onStop(stop)
 	return nil
 }
 
@@ -260,6 +260,6 @@ func (s *Simulator) startScheduling(ctx context.Context) error {
 	if s.scheduler, err = process.StartScheduler(ctx, s.settings.assets, s.env.KubeConfig, s.folder); err != nil {
 		return err
 	}
-	s.closing(s.scheduler.Stop)
+	s.onStop(s.scheduler.Stop)
 	return nil
 }

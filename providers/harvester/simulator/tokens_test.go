@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestTokenOfAServiceAccountIsFilledInAndKnownAtTheFront(t *testing.T) {
-	s := newSite(t)
+func TestServiceAccountToken(t *testing.T) {
+	s := newFixture(t)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "guest"}}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

@@ -77,7 +77,7 @@ func TestMachineWaitsForUnhealthyZone(t *testing.T) {
 	w.waitForReason(cluster, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
 	down := []string{w.name + "-h-2-1", w.name + "-h-2-2"}
 	for _, host := range down {
-		w.Expect(sim.Lose(t.Context(), host)).To(Succeed())
+		w.Expect(sim.PowerOffHost(t.Context(), host)).To(Succeed())
 	}
 	w.Expect(w.waitForReason(cluster, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonDomainsNotActive)).To(ContainSubstring(down[0]))
 	machine := w.machine("c", "m", zoneName(2), controlPlane)
@@ -85,7 +85,7 @@ func TestMachineWaitsForUnhealthyZone(t *testing.T) {
 	vms := &kubevirtv1.VirtualMachineList{}
 	w.Expect(w.harvester.List(t.Context(), vms, client.InNamespace(w.name))).To(Succeed())
 	w.Expect(vms.Items).To(BeEmpty(), "nothing is made outside of the zone, nor in it")
-	w.Expect(sim.Return(t.Context(), down[0])).To(Succeed())
+	w.Expect(sim.PowerOnHost(t.Context(), down[0])).To(Succeed())
 	w.Expect(w.waitForProvisioned(machine).Status.NodeName).To(Equal(down[0]))
 }
 

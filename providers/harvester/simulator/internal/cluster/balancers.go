@@ -30,20 +30,20 @@ func AddLoadBalancer(set *controllers.Set) error {
 	c := set.Client()
 	return errors.Join(
 		set.Controller("ippool").For(&lbv1.IPPool{}).
-			WatchesRawSource(set.Wakening(&lbv1.IPPoolList{})).
-			Complete(&pools{client: c, troubles: set.Troubles()}),
+			WatchesRawSource(set.EnqueueOnFaultChange(&lbv1.IPPoolList{})).
+			Complete(&pools{client: c, faults: set.Faults()}),
 		set.Controller("loadbalancer").For(&lbv1.LoadBalancer{}).
 			Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
 			Watches(&discoveryv1.EndpointSlice{}, &handler.EnqueueRequestForObject{}).
-			Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(balancersNear(c))).
-			Watches(&lbv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(balancersNear(c))).
-			WatchesRawSource(set.Wakening(&lbv1.LoadBalancerList{})).
-			Complete(&balancers{client: c, live: set.Live(), troubles: set.Troubles()}),
+			Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(affectedBalancers(c))).
+			Watches(&lbv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(affectedBalancers(c))).
+			WatchesRawSource(set.EnqueueOnFaultChange(&lbv1.LoadBalancerList{})).
+			Complete(&balancers{client: c, live: set.APIReader(), faults: set.Faults()}),
 	)
 }
 
-// balancersNear returns the load balancers in the namespace of the changed object, or all of them for a cluster-scoped object.
-func balancersNear(c client.Reader) handler.MapFunc {
+// affectedBalancers returns the load balancers in the namespace of the changed object, or all of them for a cluster-scoped object.
+func affectedBalancers(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		near := &lbv1.LoadBalancerList{}
 		err := c.List(ctx, near, client.InNamespace(obj.GetNamespace()))
@@ -55,8 +55,8 @@ func balancersNear(c client.Reader) handler.MapFunc {
 type balancers struct {
 	client client.Client
 	// live reads from the API server, so that no address is allocated twice.
-	live     client.Reader
-	troubles *controllers.TroubleTable
+	live   client.Reader
+	faults *controllers.FaultTable
 }
 
 // Reconcile allocates the address of a load balancer and, for virtual machines, creates its Service. As in Harvester, endpoints
@@ -67,22 +67,22 @@ func (r *balancers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	if err := r.live.Get(ctx, req.NamespacedName, lb); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if r.troubles.Has(controllers.NoBalancing, lb) {
+	if r.faults.Has(controllers.NoLoadBalancer, lb) {
 		return ctrl.Result{}, nil
 	}
 	if lb.DeletionTimestamp != nil {
-		return ctrl.Result{}, r.end(ctx, lb)
+		return ctrl.Result{}, r.reconcileDelete(ctx, lb)
 	}
 	before := lb.DeepCopy()
 	controllerutil.AddFinalizer(lb, balancerFinalizer)
-	problem := r.advance(ctx, lb)
+	problem := r.reconcileNormal(ctx, lb)
 	if problem == nil {
 		setReadyCondition(&lb.Status.Conditions, corev1.ConditionTrue, "", "")
 	} else {
 		setReadyCondition(&lb.Status.Conditions, corev1.ConditionFalse, "Error", problem.Error())
 	}
 	if !apiequality.Semantic.DeepEqual(before, lb) {
-		if err := r.client.Update(ctx, lb); controllers.Settled(err) != nil {
+		if err := r.client.Update(ctx, lb); controllers.IgnoreStale(err) != nil {
 			return ctrl.Result{}, fmt.Errorf("updating load balancer: %w", err)
 		}
 	}
@@ -98,7 +98,7 @@ var (
 	errNoBackends     = errors.New("the lb has no running backend servers")
 )
 
-func (r *balancers) advance(ctx context.Context, lb *lbv1.LoadBalancer) error {
+func (r *balancers) reconcileNormal(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	if err := r.allocate(ctx, lb); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (r *balancers) advance(ctx context.Context, lb *lbv1.LoadBalancer) error {
 		return errAddressPending
 	}
 	lb.Status.Address = address
-	return r.backends(ctx, lb)
+	return r.reconcileEndpoints(ctx, lb)
 }
 
 // owner returns the name of a load balancer in pools.
@@ -139,7 +139,7 @@ func (r *balancers) allocate(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	if err != nil {
 		return err
 	}
-	address, err := take(pool, owner(lb))
+	address, err := allocateAddress(pool, owner(lb))
 	if errors.Is(err, errDuplicate) {
 		// The address moves to the history, from which the next attempt allocates it unless another load balancer does so first.
 		return errors.Join(err, r.release(ctx, lb, pool.Name))
@@ -180,7 +180,7 @@ func (r *balancers) release(ctx context.Context, lb *lbv1.LoadBalancer, name str
 	} else if err != nil {
 		return fmt.Errorf("reading pool: %w", err)
 	}
-	if !giveBack(pool, owner(lb)) {
+	if !releaseAddresses(pool, owner(lb)) {
 		return nil
 	}
 	if err := r.client.Update(ctx, pool); err != nil {
@@ -189,12 +189,12 @@ func (r *balancers) release(ctx context.Context, lb *lbv1.LoadBalancer, name str
 	return nil
 }
 
-// end releases the address before the Service is deleted, as in Harvester.
-func (r *balancers) end(ctx context.Context, lb *lbv1.LoadBalancer) error {
+// reconcileDelete releases the address before the Service is deleted, as in Harvester.
+func (r *balancers) reconcileDelete(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	if name := lb.Status.AllocatedAddress.IPPool; name != "" {
 		if err := r.release(ctx, lb, name); err != nil {
 			return err
 		}
 	}
-	return controllers.RemoveFinalizer(ctx, r.client, lb, balancerFinalizer)
+	return controllers.RemoveFinalizers(ctx, r.client, lb, balancerFinalizer)
 }

@@ -32,25 +32,25 @@ import (
 // ownerField indexes objects by the UIDs of their owners.
 const ownerField = "metadata.ownerReferences.uid"
 
-// garbage simulates Kubernetes' garbage collector for one kind: it deletes objects whose owners no longer exist, and blocks
+// garbageCollector simulates Kubernetes' garbage collector for one kind: it deletes objects whose owners no longer exist, and blocks
 // foreground deletion until owned objects are deleted.
-type garbage struct {
+type garbageCollector struct {
 	client client.Client
 	// live reads from the API server.
 	live client.Reader
 	kind client.Object
 	// kinds are the kinds that are garbage collected.
-	kinds []kindOf
+	kinds []objectKind
 }
 
-// kindOf is a kind and its list type.
-type kindOf struct {
+// objectKind is a kind and its list type.
+type objectKind struct {
 	object client.Object
 	list   client.ObjectList
 }
 
-func collected() []kindOf {
-	return []kindOf{
+func collectedKinds() []objectKind {
+	return []objectKind{
 		{&corev1.Pod{}, &corev1.PodList{}}, {&corev1.Secret{}, &corev1.SecretList{}}, {&corev1.Service{}, &corev1.ServiceList{}},
 		{&corev1.ServiceAccount{}, &corev1.ServiceAccountList{}},
 		{&corev1.PersistentVolumeClaim{}, &corev1.PersistentVolumeClaimList{}},
@@ -63,9 +63,9 @@ func collected() []kindOf {
 
 // addGarbageCollectors adds a garbage collector for each kind.
 func addGarbageCollectors(ctx context.Context, set *controllers.Set) error {
-	kinds := collected()
+	kinds := collectedKinds()
 	for _, kind := range kinds {
-		if err := set.Index(ctx, kind.object, ownerField, ownersOf); err != nil {
+		if err := set.IndexField(ctx, kind.object, ownerField, ownersOf); err != nil {
 			return err
 		}
 		gvk, err := apiutil.GVKForObject(kind.object, set.Client().Scheme())
@@ -76,7 +76,7 @@ func addGarbageCollectors(ctx context.Context, set *controllers.Set) error {
 		for _, owner := range kinds {
 			b.Watches(owner.object, ownedBy(set.Client(), kind.list))
 		}
-		r := &garbage{client: set.Client(), live: set.Live(), kind: kind.object, kinds: kinds}
+		r := &garbageCollector{client: set.Client(), live: set.APIReader(), kind: kind.object, kinds: kinds}
 		if err := b.Complete(r); err != nil {
 			return err
 		}
@@ -109,14 +109,14 @@ func ownedBy(c client.Reader, list client.ObjectList) handler.EventHandler {
 }
 
 // Reconcile deletes an object whose owners no longer exist, or the objects owned by an object in foreground deletion.
-func (r *garbage) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (r *garbageCollector) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	obj := r.kind.DeepCopyObject().(client.Object)
 	if err := r.client.Get(ctx, req.NamespacedName, obj); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if obj.GetDeletionTimestamp() != nil {
 		if controllerutil.ContainsFinalizer(obj, metav1.FinalizerDeleteDependents) {
-			return ctrl.Result{}, r.foreground(ctx, obj)
+			return ctrl.Result{}, r.deleteDependents(ctx, obj)
 		}
 		return ctrl.Result{}, nil
 	}
@@ -131,16 +131,16 @@ func (r *garbage) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	return ctrl.Result{}, r.remove(ctx, obj, metav1.DeletePropagationBackground)
 }
 
-func (r *garbage) remove(ctx context.Context, obj client.Object, how metav1.DeletionPropagation) error {
+func (r *garbageCollector) remove(ctx context.Context, obj client.Object, how metav1.DeletionPropagation) error {
 	uid := obj.GetUID()
-	if err := r.client.Delete(ctx, obj, client.Preconditions{UID: &uid}, client.PropagationPolicy(how)); controllers.Settled(err) != nil {
-		return fmt.Errorf("collecting %s: %w", obj.GetName(), err)
+	if err := r.client.Delete(ctx, obj, client.Preconditions{UID: &uid}, client.PropagationPolicy(how)); controllers.IgnoreStale(err) != nil {
+		return fmt.Errorf("deleting %s: %w", obj.GetName(), err)
 	}
 	return nil
 }
 
 // exists reports whether the referenced object exists, with the same UID. Objects of unknown kinds are assumed to exist.
-func (r *garbage) exists(ctx context.Context, namespace string, ref metav1.OwnerReference) (bool, error) {
+func (r *garbageCollector) exists(ctx context.Context, namespace string, ref metav1.OwnerReference) (bool, error) {
 	gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	typed, err := r.client.Scheme().New(gvk)
 	if runtime.IsNotRegisteredError(err) {
@@ -160,18 +160,18 @@ func (r *garbage) exists(ctx context.Context, namespace string, ref metav1.Owner
 	if err := r.live.Get(ctx, key, owner); apierrors.IsNotFound(err) {
 		return false, nil
 	} else if err != nil {
-		return false, fmt.Errorf("looking for an owner: %w", err)
+		return false, fmt.Errorf("getting owner: %w", err)
 	}
 	return owner.GetUID() == ref.UID, nil
 }
 
-// foreground deletes the objects owned by an object, and removes its finalizer once all blocking ones are deleted.
-func (r *garbage) foreground(ctx context.Context, obj client.Object) error {
+// deleteDependents deletes the objects owned by an object, and removes its finalizer once all blocking ones are deleted.
+func (r *garbageCollector) deleteDependents(ctx context.Context, obj client.Object) error {
 	blocked := false
 	for _, kind := range r.kinds {
 		owned := kind.list.DeepCopyObject().(client.ObjectList)
 		if err := r.client.List(ctx, owned, client.MatchingFields{ownerField: string(obj.GetUID())}); err != nil {
-			return fmt.Errorf("listing what %s owns: %w", obj.GetName(), err)
+			return fmt.Errorf("listing the dependents of %s: %w", obj.GetName(), err)
 		}
 		err := meta.EachListItem(owned, func(item runtime.Object) error {
 			each := item.(client.Object)
@@ -188,7 +188,7 @@ func (r *garbage) foreground(ctx context.Context, obj client.Object) error {
 	if blocked {
 		return nil
 	}
-	return controllers.RemoveFinalizer(ctx, r.client, obj, metav1.FinalizerDeleteDependents)
+	return controllers.RemoveFinalizers(ctx, r.client, obj, metav1.FinalizerDeleteDependents)
 }
 
 func blocks(obj client.Object, owner types.UID) bool {

@@ -23,7 +23,7 @@ const PodField = "spec.nodeName"
 
 // IndexPods indexes Pods by their host.
 func IndexPods(ctx context.Context, set *controllers.Set) error {
-	return set.Index(ctx, &corev1.Pod{}, PodField, func(obj client.Object) []string { return []string{obj.(*corev1.Pod).Spec.NodeName} })
+	return set.IndexField(ctx, &corev1.Pod{}, PodField, func(obj client.Object) []string { return []string{obj.(*corev1.Pod).Spec.NodeName} })
 }
 
 // Hosts manages the hosts of a Harvester cluster.
@@ -39,15 +39,15 @@ func NewHosts(c client.Client, now func() time.Time) *Hosts { return &Hosts{clie
 func (h *Hosts) Add(ctx context.Context, node *corev1.Node, status corev1.NodeStatus) error {
 	taints := node.Spec.Taints
 	if err := h.client.Create(ctx, node); err != nil {
-		return fmt.Errorf("making host %s: %w", node.Name, err)
+		return fmt.Errorf("creating host %s: %w", node.Name, err)
 	}
 	node.Status = status
 	node.Status.Conditions = []corev1.NodeCondition{h.readiness(corev1.ConditionTrue)}
 	if err := h.client.Status().Update(ctx, node); err != nil {
-		return fmt.Errorf("making host %s ready: %w", node.Name, err)
+		return fmt.Errorf("setting host %s ready: %w", node.Name, err)
 	}
 	// The API server has added the not-ready taint, which the node lifecycle controller would remove.
-	return h.change(ctx, node.Name, func(node *corev1.Node) { node.Spec.Taints = taints })
+	return h.update(ctx, node.Name, func(node *corev1.Node) { node.Spec.Taints = taints })
 }
 
 // Remove permanently removes a host from the cluster.
@@ -57,17 +57,17 @@ func (h *Hosts) Remove(ctx context.Context, host string) error {
 
 // Cordon makes a host unschedulable.
 func (h *Hosts) Cordon(ctx context.Context, host string) error {
-	return h.change(ctx, host, func(node *corev1.Node) { node.Spec.Unschedulable = true })
+	return h.update(ctx, host, func(node *corev1.Node) { node.Spec.Unschedulable = true })
 }
 
 // Uncordon reverts Cordon.
 func (h *Hosts) Uncordon(ctx context.Context, host string) error {
-	return h.change(ctx, host, func(node *corev1.Node) { node.Spec.Unschedulable = false })
+	return h.update(ctx, host, func(node *corev1.Node) { node.Spec.Unschedulable = false })
 }
 
 // Label sets a label of a host; an empty value removes it.
 func (h *Hosts) Label(ctx context.Context, host, key, value string) error {
-	return h.change(ctx, host, func(node *corev1.Node) {
+	return h.update(ctx, host, func(node *corev1.Node) {
 		if value == "" {
 			delete(node.Labels, key)
 		} else {
@@ -80,19 +80,19 @@ func (h *Hosts) Label(ctx context.Context, host, key, value string) error {
 // running when the power was cut have failed when it is restored.
 func (h *Hosts) Power(ctx context.Context, host string, on bool) error {
 	if on {
-		return errors.Join(h.endPods(ctx, host), h.answers(ctx, host, corev1.ConditionTrue), h.change(ctx, host, reached))
+		return errors.Join(h.failPods(ctx, host), h.setKubeletReady(ctx, host, corev1.ConditionTrue), h.update(ctx, host, removeUnreachableTaints))
 	}
-	return errors.Join(h.change(ctx, host, unreached), h.answers(ctx, host, corev1.ConditionUnknown))
+	return errors.Join(h.update(ctx, host, addUnreachableTaints), h.setKubeletReady(ctx, host, corev1.ConditionUnknown))
 }
 
-// endPods marks the Pods of a host without power as failed, as its kubelet does when it starts and finds none of their
+// failPods marks the Pods of a host without power as failed, as its kubelet does when it starts and finds none of their
 // containers.
-func (h *Hosts) endPods(ctx context.Context, host string) error {
+func (h *Hosts) failPods(ctx context.Context, host string) error {
 	node := &corev1.Node{}
 	if err := h.client.Get(ctx, client.ObjectKey{Name: host}, node); err != nil {
 		return fmt.Errorf("reading host: %w", err)
 	}
-	if Alive(node) {
+	if HostReady(node) {
 		return nil
 	}
 	pods := &corev1.PodList{}
@@ -115,10 +115,10 @@ func (h *Hosts) endPods(ctx context.Context, host string) error {
 
 // PutOutOfService marks an unresponsive host as out of service.
 func (h *Hosts) PutOutOfService(ctx context.Context, host string) error {
-	return h.change(ctx, host, giveUp)
+	return h.update(ctx, host, addOutOfServiceTaint)
 }
 
-func giveUp(node *corev1.Node) {
+func addOutOfServiceTaint(node *corev1.Node) {
 	if !OutOfService(node) {
 		node.Spec.Taints = append(node.Spec.Taints,
 			corev1.Taint{Key: corev1.TaintNodeOutOfService, Value: "nodeshutdown", Effect: corev1.TaintEffectNoExecute})
@@ -130,8 +130,8 @@ func OutOfService(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
 }
 
-// answers sets whether the kubelet of a host responds.
-func (h *Hosts) answers(ctx context.Context, host string, status corev1.ConditionStatus) error {
+// setKubeletReady sets whether the kubelet of a host responds.
+func (h *Hosts) setKubeletReady(ctx context.Context, host string, status corev1.ConditionStatus) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		node := &corev1.Node{}
 		if err := h.client.Get(ctx, client.ObjectKey{Name: host}, node); err != nil {
@@ -154,20 +154,20 @@ func (h *Hosts) readiness(status corev1.ConditionStatus) corev1.NodeCondition {
 	return condition
 }
 
-func reached(node *corev1.Node) {
+func removeUnreachableTaints(node *corev1.Node) {
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == corev1.TaintNodeUnreachable || t.Key == corev1.TaintNodeOutOfService
 	})
 }
 
-func unreached(node *corev1.Node) {
-	reached(node)
+func addUnreachableTaints(node *corev1.Node) {
+	removeUnreachableTaints(node)
 	node.Spec.Taints = append(node.Spec.Taints,
 		corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule},
 		corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute})
 }
 
-func (h *Hosts) change(ctx context.Context, host string, change func(*corev1.Node)) error {
+func (h *Hosts) update(ctx context.Context, host string, change func(*corev1.Node)) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		node := &corev1.Node{}
 		if err := h.client.Get(ctx, client.ObjectKey{Name: host}, node); err != nil {
@@ -194,8 +194,8 @@ func (h *Hosts) InZone(ctx context.Context, zone string) ([]string, error) {
 	return names, nil
 }
 
-// Alive reports whether the kubelet of a host responds; false for nil.
-func Alive(host *corev1.Node) bool {
+// HostReady reports whether the kubelet of a host responds; false for nil.
+func HostReady(host *corev1.Node) bool {
 	return host != nil && slices.ContainsFunc(host.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})

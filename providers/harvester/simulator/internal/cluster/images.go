@@ -31,10 +31,10 @@ const (
 
 // images simulates the import of VirtualMachineImages.
 type images struct {
-	client   client.Client
-	clock    *controllers.Clock
-	takes    time.Duration
-	troubles *controllers.TroubleTable
+	client client.Client
+	clock  *controllers.Clock
+	delay  time.Duration
+	faults *controllers.FaultTable
 }
 
 // Reconcile creates the storage class of an image, which exists during the download, and sets the condition once the image is
@@ -47,10 +47,10 @@ func (r *images) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	if len(image.Status.Conditions) == 0 {
 		return ctrl.Result{}, r.initialize(ctx, image)
 	}
-	if r.troubles.Has(controllers.NoImports, image) {
+	if r.faults.Has(controllers.NoImports, image) {
 		return ctrl.Result{}, nil
 	}
-	if wait := r.clock.Left(image.UID, "import", r.takes); wait > 0 {
+	if wait := r.clock.Remaining(image.UID, "import", r.delay); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	image.Status.Progress, image.Status.Size, image.Status.VirtualSize = 100, imageSize, imageSize
@@ -69,9 +69,9 @@ func imported(image *harvesterhciv1.VirtualMachineImage) corev1.ConditionStatus 
 
 // initialize creates the storage class at the start of the import.
 func (r *images) initialize(ctx context.Context, image *harvesterhciv1.VirtualMachineImage) error {
-	class := classOf(image)
+	class := storageClassFor(image)
 	if err := r.client.Create(ctx, class); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("making storage class: %w", err)
+		return fmt.Errorf("creating storage class: %w", err)
 	}
 	image.Status.StorageClassName = class.Name
 	return r.update(ctx, image, "Initialized")
@@ -83,14 +83,14 @@ func (r *images) update(ctx context.Context, image *harvesterhciv1.VirtualMachin
 	image.Status.Conditions = append(image.Status.Conditions, harvesterhciv1.Condition{
 		Type: condition, Status: corev1.ConditionTrue, LastUpdateTime: now, LastTransitionTime: now,
 	})
-	if err := r.client.Status().Update(ctx, image); controllers.Settled(err) != nil {
+	if err := r.client.Status().Update(ctx, image); controllers.IgnoreStale(err) != nil {
 		return fmt.Errorf("updating image: %w", err)
 	}
 	return nil
 }
 
-// classOf returns the storage class of volumes created from the image. With CDI that is any class.
-func classOf(image *harvesterhciv1.VirtualMachineImage) *storagev1.StorageClass {
+// storageClassFor returns the storage class of volumes created from the image. With CDI that is any class.
+func storageClassFor(image *harvesterhciv1.VirtualMachineImage) *storagev1.StorageClass {
 	if image.Spec.Backend == harvesterhciv1.BackendCDI {
 		return StorageClass(DefaultStorageClass)
 	}

@@ -45,12 +45,12 @@ func (r *kubelets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, r.remove(ctx, pod)
 	case err != nil:
 		return ctrl.Result{}, fmt.Errorf("reading host: %w", err)
-	case OutOfService(host) && !Alive(host):
+	case OutOfService(host) && !HostReady(host):
 		return ctrl.Result{}, r.remove(ctx, pod)
-	case !Alive(host):
+	case !HostReady(host):
 		return ctrl.Result{}, r.notReady(ctx, pod)
 	case pod.DeletionTimestamp != nil:
-		if on, err := r.guestRuns(ctx, pod); on || err != nil {
+		if on, err := r.guestRunning(ctx, pod); on || err != nil {
 			return ctrl.Result{}, err
 		}
 		return ctrl.Result{}, r.remove(ctx, pod)
@@ -77,18 +77,18 @@ func (r *kubelets) run(ctx context.Context, pod *corev1.Pod) error {
 	if apiequality.Semantic.DeepEqual(before.Status, pod.Status) {
 		return nil
 	}
-	if err := r.client.Status().Update(ctx, pod); controllers.Settled(err) != nil {
+	if err := r.client.Status().Update(ctx, pod); controllers.IgnoreStale(err) != nil {
 		return fmt.Errorf("updating pod: %w", err)
 	}
 	return nil
 }
 
-// GatesNotReady is the reason of a Pod whose containers are ready but whose readiness gates are not.
-const GatesNotReady = "ReadinessGatesNotReady"
+// ReadinessGatesNotReady is the reason of a Pod whose containers are ready but whose readiness gates are not.
+const ReadinessGatesNotReady = "ReadinessGatesNotReady"
 
-// GateNotReady returns a kubelet's message about a readiness gate whose condition is not True; "" is the status of a missing
+// ReadinessGateMessage returns a kubelet's message about a readiness gate whose condition is not True; "" is the status of a missing
 // condition.
-func GateNotReady(gate corev1.PodConditionType, status corev1.ConditionStatus) string {
+func ReadinessGateMessage(gate corev1.PodConditionType, status corev1.ConditionStatus) string {
 	if status == "" {
 		return fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", gate)
 	}
@@ -107,11 +107,11 @@ func setPodReady(pod *corev1.Pod) {
 			}
 		}
 		if status != corev1.ConditionTrue {
-			problems = append(problems, GateNotReady(gate.ConditionType, status))
+			problems = append(problems, ReadinessGateMessage(gate.ConditionType, status))
 		}
 	}
 	if len(problems) > 0 {
-		ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, GatesNotReady, strings.Join(problems, ", ")
+		ready.Status, ready.Reason, ready.Message = corev1.ConditionFalse, ReadinessGatesNotReady, strings.Join(problems, ", ")
 	}
 	at := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
 	if at < 0 {
@@ -122,8 +122,8 @@ func setPodReady(pod *corev1.Pod) {
 	known.Status, known.Reason, known.Message = ready.Status, ready.Reason, ready.Message
 }
 
-// guestRuns reports whether a deleted Pod must wait for its guest to shut down.
-func (r *kubelets) guestRuns(ctx context.Context, pod *corev1.Pod) (bool, error) {
+// guestRunning reports whether a deleted Pod must wait for its guest to shut down.
+func (r *kubelets) guestRunning(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	owner := metav1.GetControllerOf(pod)
 	if !r.graceful || owner == nil || owner.Kind != kubevirtv1.VirtualMachineInstanceGroupVersionKind.Kind {
 		return false, nil
@@ -152,7 +152,7 @@ func (r *kubelets) notReady(ctx context.Context, pod *corev1.Pod) error {
 			continue
 		}
 		condition.Status = corev1.ConditionFalse
-		if err := r.client.Status().Update(ctx, pod); controllers.Settled(err) != nil {
+		if err := r.client.Status().Update(ctx, pod); controllers.IgnoreStale(err) != nil {
 			return fmt.Errorf("updating pod: %w", err)
 		}
 	}
@@ -161,7 +161,7 @@ func (r *kubelets) notReady(ctx context.Context, pod *corev1.Pod) error {
 
 func (r *kubelets) remove(ctx context.Context, pod *corev1.Pod) error {
 	err := r.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
-	if controllers.Settled(err) != nil {
+	if controllers.IgnoreStale(err) != nil {
 		return fmt.Errorf("removing pod: %w", err)
 	}
 	return nil

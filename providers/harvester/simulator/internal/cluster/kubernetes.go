@@ -21,7 +21,7 @@ const accountField = "metadata.annotations." + corev1.ServiceAccountNameKey
 // AddKubernetes adds the controllers. Tokens include the CA that verifies the API server's certificate. With graceful, kubelets
 // give guests time to shut down, because components other than the simulator delete their Pods.
 func AddKubernetes(ctx context.Context, set *controllers.Set, authority []byte, graceful bool) error {
-	err := set.Index(ctx, &corev1.Secret{}, accountField, func(obj client.Object) []string {
+	err := set.IndexField(ctx, &corev1.Secret{}, accountField, func(obj client.Object) []string {
 		return []string{obj.GetAnnotations()[corev1.ServiceAccountNameKey]}
 	})
 	if err != nil {
@@ -30,11 +30,11 @@ func AddKubernetes(ctx context.Context, set *controllers.Set, authority []byte, 
 	c := set.Client()
 	return errors.Join(
 		set.Controller("pod").For(&corev1.Pod{}).
-			Watches(&corev1.Node{}, set.Finding(&corev1.PodList{}, PodField)).
+			Watches(&corev1.Node{}, set.EnqueueByField(&corev1.PodList{}, PodField)).
 			Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(podsOf(c))).
 			Complete(&kubelets{client: c, graceful: graceful}),
 		set.Controller("token").For(&corev1.Secret{}).
-			Watches(&corev1.ServiceAccount{}, set.Finding(&corev1.SecretList{}, accountField)).
+			Watches(&corev1.ServiceAccount{}, set.EnqueueByField(&corev1.SecretList{}, accountField)).
 			Complete(&tokens{client: c, authority: authority}),
 		addGarbageCollectors(ctx, set),
 	)

@@ -34,8 +34,8 @@ const (
 func AddKubeVIP(set *controllers.Set, leases *Leases, eager bool) error {
 	return set.Controller("kube-vip").For(&corev1.Service{}).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(serviceOf)).
-		WatchesRawSource(set.Wakening(&corev1.ServiceList{})).
-		Complete(&vips{client: set.Client(), leases: leases, eager: eager, troubles: set.Troubles()})
+		WatchesRawSource(set.EnqueueOnFaultChange(&corev1.ServiceList{})).
+		Complete(&vips{client: set.Client(), leases: leases, eager: eager, faults: set.Faults()})
 }
 
 func serviceOf(_ context.Context, endpoints client.Object) []reconcile.Request {
@@ -48,8 +48,8 @@ type vips struct {
 	client client.Client
 	leases *Leases
 	// eager selects the behavior of kube-vip before 1.2, which does not wait for endpoints.
-	eager    bool
-	troubles *controllers.TroubleTable
+	eager  bool
+	faults *controllers.FaultTable
 }
 
 // Reconcile announces the address of a Service. A Service that has one keeps it.
@@ -58,7 +58,7 @@ func (r *vips) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, er
 	if err := r.client.Get(ctx, req.NamespacedName, service); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if service.Spec.Type != corev1.ServiceTypeLoadBalancer || service.DeletionTimestamp != nil || r.troubles.Has(controllers.NoAddresses, service) {
+	if service.Spec.Type != corev1.ServiceTypeLoadBalancer || service.DeletionTimestamp != nil || r.faults.Has(controllers.NoAddresses, service) {
 		return ctrl.Result{}, nil
 	}
 	address := r.address(service)
@@ -79,11 +79,11 @@ func (r *vips) announce(ctx context.Context, service *corev1.Service, address st
 	}
 	before := service.DeepCopy()
 	metav1.SetMetaDataAnnotation(&service.ObjectMeta, vipHost, host)
-	if err := r.client.Patch(ctx, service, client.MergeFrom(before)); controllers.Settled(err) != nil {
+	if err := r.client.Patch(ctx, service, client.MergeFrom(before)); controllers.IgnoreStale(err) != nil {
 		return fmt.Errorf("annotating Service: %w", err)
 	}
 	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address}}
-	if err := r.client.Status().Update(ctx, service); controllers.Settled(err) != nil {
+	if err := r.client.Status().Update(ctx, service); controllers.IgnoreStale(err) != nil {
 		return fmt.Errorf("updating Service: %w", err)
 	}
 	return nil
@@ -127,7 +127,7 @@ func (r *vips) host(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("listing hosts: %w", err)
 	}
 	for i := range all.Items {
-		if Alive(&all.Items[i]) {
+		if HostReady(&all.Items[i]) {
 			return all.Items[i].Name, nil
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-func TestKubeVIPHandlesServicesAsItsVersionDoes(t *testing.T) {
+func TestKubeVIPVersions(t *testing.T) {
 	endpoints := func(ready bool) *discoveryv1.EndpointSlice {
 		return &discoveryv1.EndpointSlice{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "lb", Labels: map[string]string{discoveryv1.LabelServiceName: "lb"}},

@@ -16,8 +16,8 @@ type Leases struct {
 }
 
 type leasedNetwork struct {
-	next  netip.Addr
-	given map[string]netip.Addr
+	next   netip.Addr
+	leased map[string]netip.Addr
 }
 
 // NewLeases returns an empty set of leases.
@@ -30,22 +30,22 @@ func (l *Leases) Lease(network, name string) netip.Addr {
 	defer l.mu.Unlock()
 	n := l.networks[network]
 	if n == nil {
-		n = &leasedNetwork{next: netip.AddrFrom4([4]byte{10, byte(100 + len(l.networks)), 0, 10}), given: map[string]netip.Addr{}}
+		n = &leasedNetwork{next: netip.AddrFrom4([4]byte{10, byte(100 + len(l.networks)), 0, 10}), leased: map[string]netip.Addr{}}
 		l.networks[network] = n
 	}
-	address, ok := n.given[name]
+	address, ok := n.leased[name]
 	if !ok {
 		address, n.next = n.next, n.next.Next()
-		n.given[name] = address
+		n.leased[name] = address
 	}
 	return address
 }
 
-// Begin sets the first address that a network leases.
-func (l *Leases) Begin(network string, first netip.Addr) {
+// SetFirst sets the first address that a network leases.
+func (l *Leases) SetFirst(network string, first netip.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.networks[network] = &leasedNetwork{next: first, given: map[string]netip.Addr{}}
+	l.networks[network] = &leasedNetwork{next: first, leased: map[string]netip.Addr{}}
 }
 
 // Qualified returns the name of a network with its namespace, which defaults to the given one.

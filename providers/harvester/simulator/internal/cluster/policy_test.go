@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 )
 
-func TestAHostThatDoesNotAnswerIsPutOutOfServiceAfterAWhile(t *testing.T) {
+func TestResetPolicy(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
@@ -25,8 +25,8 @@ func TestAHostThatDoesNotAnswerIsPutOutOfServiceAfterAWhile(t *testing.T) {
 	node := &corev1.Node{}
 	node.Name, node.UID = "h", "1"
 	now := time.Now()
-	r := &policy{
-		client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(node).Build(), takes: controllers.Delays{}.UntilReset(), troubles: controllers.NewTroubleTable(),
+	r := &resetPolicy{
+		client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(node).Build(), delay: controllers.Delays{}.UntilReset(), faults: controllers.NewFaultTable(),
 		clock: controllers.NewClock(func() time.Time { return now }),
 	}
 	out := func() bool {
@@ -39,11 +39,11 @@ func TestAHostThatDoesNotAnswerIsPutOutOfServiceAfterAWhile(t *testing.T) {
 	g.Expect(out()).To(BeFalse())
 	now = now.Add(194 * time.Second)
 	g.Expect(out()).To(BeFalse())
-	r.troubles.Set(controllers.NoReset, client.ObjectKey{}, true)
+	r.faults.Set(controllers.NoReset, client.ObjectKey{}, true)
 	now = now.Add(time.Hour)
-	g.Expect(out()).To(BeFalse(), "the setting is off")
-	r.troubles.Set(controllers.NoReset, client.ObjectKey{}, false)
-	g.Expect(out()).To(BeFalse(), "the time begins again")
+	g.Expect(out()).To(BeFalse(), "the setting is disabled")
+	r.faults.Set(controllers.NoReset, client.ObjectKey{}, false)
+	g.Expect(out()).To(BeFalse(), "the delay starts again")
 	now = now.Add(195 * time.Second)
 	g.Expect(out()).To(BeTrue())
 }

@@ -29,32 +29,32 @@ var (
 	errDuplicate = errors.New("duplicate allocation is not allowed")
 )
 
-// span is a range of a pool.
-type span struct {
+// addressRange is a range of a pool.
+type addressRange struct {
 	first, last, gateway netip.Addr
 	mask                 string
 }
 
-// spanOf parses a range. Without a start it begins at the second address of the subnet, without an end it ends at the last but
+// parseRange parses a range. Without a start it begins at the second address of the subnet, without an end it ends at the last but
 // one. The gateway, which defaults to the first address of the subnet, is never allocated.
-func spanOf(r lbv1.Range) (span, error) {
+func parseRange(r lbv1.Range) (addressRange, error) {
 	subnet, err := netip.ParsePrefix(r.Subnet)
 	if err != nil {
-		return span{}, fmt.Errorf("subnet %q: %w", r.Subnet, err)
+		return addressRange{}, fmt.Errorf("subnet %q: %w", r.Subnet, err)
 	}
 	subnet = subnet.Masked()
-	out := span{mask: net.IP(net.CIDRMask(subnet.Bits(), subnet.Addr().BitLen())).String()}
+	out := addressRange{mask: net.IP(net.CIDRMask(subnet.Bits(), subnet.Addr().BitLen())).String()}
 	if subnet.IsSingleIP() {
 		out.first, out.last = subnet.Addr(), subnet.Addr()
 		return out, nil
 	}
-	out.first, out.gateway, out.last = subnet.Addr().Next(), subnet.Addr().Next(), lastOf(subnet).Prev()
+	out.first, out.gateway, out.last = subnet.Addr().Next(), subnet.Addr().Next(), lastAddress(subnet).Prev()
 	for into, text := range map[*netip.Addr]string{&out.first: r.RangeStart, &out.last: r.RangeEnd, &out.gateway: r.Gateway} {
 		if text == "" {
 			continue
 		}
 		if *into, err = netip.ParseAddr(text); err != nil {
-			return span{}, err
+			return addressRange{}, err
 		}
 	}
 	if out.last.Less(out.first) {
@@ -63,7 +63,7 @@ func spanOf(r lbv1.Range) (span, error) {
 	return out, nil
 }
 
-func lastOf(subnet netip.Prefix) netip.Addr {
+func lastAddress(subnet netip.Prefix) netip.Addr {
 	bytes := subnet.Addr().AsSlice()
 	for bit := subnet.Bits(); bit < len(bytes)*8; bit++ {
 		bytes[bit/8] |= 1 << (7 - bit%8)
@@ -72,11 +72,11 @@ func lastOf(subnet netip.Prefix) netip.Addr {
 	return last
 }
 
-func (s span) has(address netip.Addr) bool {
+func (s addressRange) contains(address netip.Addr) bool {
 	return address.IsValid() && !address.Less(s.first) && !s.last.Less(address) && address != s.gateway
 }
 
-func (s span) size() int64 {
+func (s addressRange) size() int64 {
 	first, last := new(big.Int).SetBytes(s.first.AsSlice()), new(big.Int).SetBytes(s.last.AsSlice())
 	size := last.Sub(last, first).Int64() + 1
 	if s.gateway.IsValid() && !s.gateway.Less(s.first) && !s.last.Less(s.gateway) {
@@ -85,10 +85,10 @@ func (s span) size() int64 {
 	return size
 }
 
-func spansOf(pool *lbv1.IPPool) ([]span, error) {
-	spans := make([]span, 0, len(pool.Spec.Ranges))
+func parseRanges(pool *lbv1.IPPool) ([]addressRange, error) {
+	spans := make([]addressRange, 0, len(pool.Spec.Ranges))
 	for _, r := range pool.Spec.Ranges {
-		s, err := spanOf(r)
+		s, err := parseRange(r)
 		if err != nil {
 			return nil, fmt.Errorf("pool %s: %w", pool.Name, err)
 		}
@@ -97,10 +97,10 @@ func spansOf(pool *lbv1.IPPool) ([]span, error) {
 	return spans, nil
 }
 
-// take allocates an address to the owner and records it in the pool's status: the owner's former address, else the next one after
-// the last allocated.
-func take(pool *lbv1.IPPool, owner string) (lbv1.AllocatedAddress, error) {
-	spans, err := spansOf(pool)
+// allocateAddress allocates an address to the owner and records it in the pool's status: the owner's former address, else the next one
+// after the last allocated.
+func allocateAddress(pool *lbv1.IPPool, owner string) (lbv1.AllocatedAddress, error) {
+	spans, err := parseRanges(pool)
 	if err != nil {
 		return lbv1.AllocatedAddress{}, err
 	}
@@ -109,24 +109,24 @@ func take(pool *lbv1.IPPool, owner string) (lbv1.AllocatedAddress, error) {
 			return lbv1.AllocatedAddress{}, errDuplicate
 		}
 	}
-	from, address := formerly(pool, spans, owner)
+	from, address := previousAddress(pool, spans, owner)
 	if from == nil {
 		from, address = nextFree(pool, spans)
 	}
 	if from == nil {
 		return lbv1.AllocatedAddress{}, errExhausted
 	}
-	return give(pool, *from, address, owner), nil
+	return recordAllocation(pool, *from, address, owner), nil
 }
 
-// formerly returns a free address that the owner had before, with its range, or nil.
-func formerly(pool *lbv1.IPPool, spans []span, owner string) (*span, netip.Addr) {
+// previousAddress returns a free address that the owner had before, with its range, or nil.
+func previousAddress(pool *lbv1.IPPool, spans []addressRange, owner string) (*addressRange, netip.Addr) {
 	for _, text := range slices.Sorted(maps.Keys(pool.Status.AllocatedHistory)) {
 		address, err := netip.ParseAddr(text)
 		if err != nil || pool.Status.AllocatedHistory[text] != owner || pool.Status.Allocated[text] != "" {
 			continue
 		}
-		if i := slices.IndexFunc(spans, func(s span) bool { return s.has(address) }); i >= 0 {
+		if i := slices.IndexFunc(spans, func(s addressRange) bool { return s.contains(address) }); i >= 0 {
 			return &spans[i], address
 		}
 	}
@@ -134,20 +134,20 @@ func formerly(pool *lbv1.IPPool, spans []span, owner string) (*span, netip.Addr)
 }
 
 // nextFree returns the next free address after the last allocated one, with its range, wrapping around at the end, or nil.
-func nextFree(pool *lbv1.IPPool, spans []span) (*span, netip.Addr) {
+func nextFree(pool *lbv1.IPPool, spans []addressRange) (*addressRange, netip.Addr) {
 	if len(spans) == 0 {
 		return nil, netip.Addr{}
 	}
 	last, _ := netip.ParseAddr(pool.Status.LastAllocated)
-	begin := max(0, slices.IndexFunc(spans, func(s span) bool { return s.has(last) }))
+	begin := max(0, slices.IndexFunc(spans, func(s addressRange) bool { return s.contains(last) }))
 	for i := range len(spans) + 1 {
 		s := &spans[(begin+i)%len(spans)]
 		address := s.first
-		if i == 0 && s.has(last) {
+		if i == 0 && s.contains(last) {
 			address = last.Next()
 		}
 		for ; address.IsValid() && !s.last.Less(address); address = address.Next() {
-			if s.has(address) && pool.Status.Allocated[address.String()] == "" {
+			if s.contains(address) && pool.Status.Allocated[address.String()] == "" {
 				return s, address
 			}
 		}
@@ -155,7 +155,7 @@ func nextFree(pool *lbv1.IPPool, spans []span) (*span, netip.Addr) {
 	return nil, netip.Addr{}
 }
 
-func give(pool *lbv1.IPPool, from span, address netip.Addr, owner string) lbv1.AllocatedAddress {
+func recordAllocation(pool *lbv1.IPPool, from addressRange, address netip.Addr, owner string) lbv1.AllocatedAddress {
 	if pool.Status.Allocated == nil {
 		pool.Status.Allocated = map[string]string{}
 	}
@@ -170,8 +170,8 @@ func give(pool *lbv1.IPPool, from span, address netip.Addr, owner string) lbv1.A
 	return out
 }
 
-// giveBack releases all addresses of the owner and reports whether it had any.
-func giveBack(pool *lbv1.IPPool, owner string) bool {
+// releaseAddresses releases all addresses of the owner and reports whether it had any.
+func releaseAddresses(pool *lbv1.IPPool, owner string) bool {
 	found := false
 	for address, id := range pool.Status.Allocated {
 		if id != owner {
@@ -189,8 +189,8 @@ func giveBack(pool *lbv1.IPPool, owner string) bool {
 
 // pools maintains the status of IPPools.
 type pools struct {
-	client   client.Client
-	troubles *controllers.TroubleTable
+	client client.Client
+	faults *controllers.FaultTable
 }
 
 // Reconcile updates the number of addresses of a pool, and of free ones.
@@ -199,11 +199,11 @@ func (r *pools) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	if err := r.client.Get(ctx, req.NamespacedName, pool); err != nil || pool.DeletionTimestamp != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if r.troubles.Has(controllers.NoBalancing, pool) {
+	if r.faults.Has(controllers.NoLoadBalancer, pool) {
 		return ctrl.Result{}, nil
 	}
 	before := pool.Status.DeepCopy()
-	spans, err := spansOf(pool)
+	spans, err := parseRanges(pool)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -216,7 +216,7 @@ func (r *pools) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, e
 	if apiequality.Semantic.DeepEqual(*before, pool.Status) {
 		return ctrl.Result{}, nil
 	}
-	if err := r.client.Update(ctx, pool); controllers.Settled(err) != nil {
+	if err := r.client.Update(ctx, pool); controllers.IgnoreStale(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("updating pool: %w", err)
 	}
 	return ctrl.Result{}, nil
@@ -247,7 +247,7 @@ type requirement struct{ network, project, namespace, cluster string }
 const (
 	lbPrefix          = "loadbalancer.harvesterhci.io/"
 	networkAnnotation = lbPrefix + "network"
-	everyone          = "*"
+	anyValue          = "*"
 )
 
 func requirementOf(lb *lbv1.LoadBalancer) requirement {
@@ -263,9 +263,9 @@ func (r requirement) choose(pools []lbv1.IPPool) *lbv1.IPPool {
 	for i := range pools {
 		pool := &pools[i]
 		switch {
-		case slices.Equal(pool.Spec.Selector.Scope, []lbv1.Tuple{{Project: everyone, Namespace: everyone, GuestCluster: everyone}}):
+		case slices.Equal(pool.Spec.Selector.Scope, []lbv1.Tuple{{Project: anyValue, Namespace: anyValue, GuestCluster: anyValue}}):
 			global = pool
-		case pool.Spec.Selector.Network == r.network && slices.ContainsFunc(pool.Spec.Selector.Scope, r.within):
+		case pool.Spec.Selector.Network == r.network && slices.ContainsFunc(pool.Spec.Selector.Scope, r.inScope):
 			if best == nil || pool.Spec.Selector.Priority >= best.Spec.Selector.Priority {
 				best = pool
 			}
@@ -277,7 +277,7 @@ func (r requirement) choose(pools []lbv1.IPPool) *lbv1.IPPool {
 	return best
 }
 
-func (r requirement) within(scope lbv1.Tuple) bool {
-	same := func(a, b string) bool { return a == b || a == everyone || b == everyone }
+func (r requirement) inScope(scope lbv1.Tuple) bool {
+	same := func(a, b string) bool { return a == b || a == anyValue || b == anyValue }
 	return same(scope.Project, r.project) && same(scope.Namespace, r.namespace) && same(scope.GuestCluster, r.cluster)
 }

@@ -12,8 +12,8 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 )
 
-// Suits reports whether a host matches the node selector and required node affinity of an instance.
-func Suits(spec *kubevirtv1.VirtualMachineInstanceSpec, node *corev1.Node) bool {
+// MatchesNode reports whether a host matches the node selector and required node affinity of an instance.
+func MatchesNode(spec *kubevirtv1.VirtualMachineInstanceSpec, node *corev1.Node) bool {
 	for key, value := range spec.NodeSelector {
 		if node.Labels[key] != value {
 			return false

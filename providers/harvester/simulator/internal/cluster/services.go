@@ -48,10 +48,10 @@ func (r *balancers) service(ctx context.Context, lb *lbv1.LoadBalancer) (string,
 	case err != nil:
 		service.Namespace, service.Name = lb.Namespace, lb.Name
 		if err := controllerutil.SetOwnerReference(lb, service, r.client.Scheme()); err != nil {
-			return "", fmt.Errorf("owning Service: %w", err)
+			return "", fmt.Errorf("setting the owner of Service: %w", err)
 		}
 		if err := r.client.Create(ctx, service); err != nil && !apierrors.IsAlreadyExists(err) {
-			return "", fmt.Errorf("making Service: %w", err)
+			return "", fmt.Errorf("creating Service: %w", err)
 		}
 	case !apiequality.Semantic.DeepEqual(before, service):
 		if err := r.client.Update(ctx, service); err != nil {
@@ -79,8 +79,8 @@ func portsOf(lb *lbv1.LoadBalancer, before []corev1.ServicePort) []corev1.Servic
 	return out
 }
 
-// backends sets the endpoints to the virtual machines that the load balancer selects and that have an address.
-func (r *balancers) backends(ctx context.Context, lb *lbv1.LoadBalancer) error {
+// reconcileEndpoints sets the endpoints to the virtual machines that the load balancer selects and that have an address.
+func (r *balancers) reconcileEndpoints(ctx context.Context, lb *lbv1.LoadBalancer) error {
 	instances := &kubevirtv1.VirtualMachineInstanceList{}
 	if err := r.client.List(ctx, instances, client.InNamespace(lb.Namespace)); err != nil {
 		return fmt.Errorf("listing virtual machines: %w", err)

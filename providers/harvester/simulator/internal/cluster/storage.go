@@ -34,25 +34,25 @@ func AddStorage(ctx context.Context, set *controllers.Set, clock *controllers.Cl
 	return errors.Join(
 		set.Controller("volume").For(&corev1.PersistentVolumeClaim{}).
 			Watches(&kubevirtv1.VirtualMachineInstance{}, handler.EnqueueRequestsFromMapFunc(claimsOfInstance)).
-			Watches(&storagev1.StorageClass{}, set.Finding(&corev1.PersistentVolumeClaimList{}, classField)).
+			Watches(&storagev1.StorageClass{}, set.EnqueueByField(&corev1.PersistentVolumeClaimList{}, classField)).
 			Watches(&harvesterhciv1.VirtualMachineImage{}, handler.EnqueueRequestsFromMapFunc(claimsOfImage(c))).
-			WatchesRawSource(set.Wakening(&corev1.PersistentVolumeClaimList{})).
-			Complete(&volumes{client: c, clock: clock, takes: delays.Volume, troubles: set.Troubles(), mounted: mounted}),
+			WatchesRawSource(set.EnqueueOnFaultChange(&corev1.PersistentVolumeClaimList{})).
+			Complete(&volumes{client: c, clock: clock, delay: delays.Volume, faults: set.Faults(), mounted: mounted}),
 		set.Controller("image").For(&harvesterhciv1.VirtualMachineImage{}).
-			WatchesRawSource(set.Wakening(&harvesterhciv1.VirtualMachineImageList{})).
-			Complete(&images{client: c, clock: clock, takes: delays.Import, troubles: set.Troubles()}),
+			WatchesRawSource(set.EnqueueOnFaultChange(&harvesterhciv1.VirtualMachineImageList{})).
+			Complete(&images{client: c, clock: clock, delay: delays.Import, faults: set.Faults()}),
 	)
 }
 
 func indexFields(ctx context.Context, set *controllers.Set) error {
 	return errors.Join(
-		set.Index(ctx, &corev1.PersistentVolumeClaim{}, classField, func(obj client.Object) []string {
+		set.IndexField(ctx, &corev1.PersistentVolumeClaim{}, classField, func(obj client.Object) []string {
 			return []string{ptr.Deref(obj.(*corev1.PersistentVolumeClaim).Spec.StorageClassName, "")}
 		}),
-		set.Index(ctx, &kubevirtv1.VirtualMachineInstance{}, ClaimField, func(obj client.Object) []string {
+		set.IndexField(ctx, &kubevirtv1.VirtualMachineInstance{}, ClaimField, func(obj client.Object) []string {
 			return ClaimsOf(&obj.(*kubevirtv1.VirtualMachineInstance).Spec)
 		}),
-		set.Index(ctx, &kubevirtv1.VirtualMachine{}, ClaimField, func(obj client.Object) []string {
+		set.IndexField(ctx, &kubevirtv1.VirtualMachine{}, ClaimField, func(obj client.Object) []string {
 			if template := obj.(*kubevirtv1.VirtualMachine).Spec.Template; template != nil {
 				return ClaimsOf(&template.Spec)
 			}

@@ -52,8 +52,8 @@ func (r *tokens) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		corev1.ServiceAccountTokenKey: []byte(request.Status.Token), corev1.ServiceAccountNamespaceKey: []byte(secret.Namespace),
 		corev1.ServiceAccountRootCAKey: r.authority,
 	}
-	if err := r.client.Patch(ctx, secret, client.MergeFrom(before)); controllers.Settled(err) != nil {
-		return ctrl.Result{}, fmt.Errorf("filling in token: %w", err)
+	if err := r.client.Patch(ctx, secret, client.MergeFrom(before)); controllers.IgnoreStale(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("writing token: %w", err)
 	}
 	return ctrl.Result{}, nil
 }

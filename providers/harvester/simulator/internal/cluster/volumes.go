@@ -29,12 +29,12 @@ const claimProtection = "kubernetes.io/pvc-protection"
 // volumes simulates Longhorn and the Kubernetes controllers that bind PVCs and protect those in use. PersistentVolumes are
 // created only if volumes are mounted.
 type volumes struct {
-	client   client.Client
-	clock    *controllers.Clock
-	takes    time.Duration
-	troubles *controllers.TroubleTable
-	mounted  bool
-	written  simulation.Guard
+	client  client.Client
+	clock   *controllers.Clock
+	delay   time.Duration
+	faults  *controllers.FaultTable
+	mounted bool
+	written simulation.Guard
 }
 
 // Reconcile binds a PVC, or removes its finalizer.
@@ -50,13 +50,13 @@ func (r *volumes) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	if claim.DeletionTimestamp != nil {
 		return ctrl.Result{}, r.release(ctx, claim)
 	}
-	if claim.Status.Phase == corev1.ClaimBound || r.troubles.Has(controllers.NoVolumes, claim) {
+	if claim.Status.Phase == corev1.ClaimBound || r.faults.Has(controllers.NoVolumes, claim) {
 		return ctrl.Result{}, nil
 	}
 	if ok, err := r.provisionable(ctx, claim); err != nil || !ok {
 		return ctrl.Result{}, err
 	}
-	if wait := r.clock.Left(claim.UID, "volume", r.takes); wait > 0 {
+	if wait := r.clock.Remaining(claim.UID, "volume", r.delay); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	r.clock.Forget(claim.UID)
@@ -71,7 +71,7 @@ func (r *volumes) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 func (r *volumes) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	claim.Status.Phase, claim.Status.AccessModes = corev1.ClaimBound, claim.Spec.AccessModes
 	claim.Status.Capacity = claim.Spec.Resources.Requests
-	if err := r.client.Status().Update(ctx, claim); controllers.Settled(err) != nil {
+	if err := r.client.Status().Update(ctx, claim); controllers.IgnoreStale(err) != nil {
 		return fmt.Errorf("binding volume: %w", err)
 	} else if err == nil {
 		r.written.Wrote(claim)
@@ -96,13 +96,13 @@ func (r *volumes) provision(ctx context.Context, claim *corev1.PersistentVolumeC
 		},
 	}
 	if err := r.client.Create(ctx, volume); client.IgnoreAlreadyExists(err) != nil {
-		return fmt.Errorf("making the volume of %s: %w", claim.Name, err)
+		return fmt.Errorf("creating the volume of %s: %w", claim.Name, err)
 	}
 	before := claim.DeepCopy()
 	claim.Spec.VolumeName = volume.Name
 	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, boundAnnotation, "yes")
 	if err := r.client.Patch(ctx, claim, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("naming the volume of %s: %w", claim.Name, err)
+		return fmt.Errorf("setting the volume name of %s: %w", claim.Name, err)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (r *volumes) release(ctx context.Context, claim *corev1.PersistentVolumeCla
 			return fmt.Errorf("deleting the volume of %s: %w", claim.Name, err)
 		}
 	}
-	return controllers.RemoveFinalizer(ctx, r.client, claim, claimProtection)
+	return controllers.RemoveFinalizers(ctx, r.client, claim, claimProtection)
 }
 
 // ClaimsOf returns the PVCs that an instance uses.

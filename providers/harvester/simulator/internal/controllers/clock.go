@@ -31,8 +31,8 @@ func NewClock(now func() time.Time) *Clock {
 // Now returns the current time.
 func (c *Clock) Now() time.Time { return c.now() }
 
-// Left returns the remaining time of a step, or 0 if it is over. The step begins with the first call.
-func (c *Clock) Left(uid types.UID, name string, takes time.Duration) time.Duration {
+// Remaining returns the remaining time of a step, or 0 if it is over. The step begins with the first call.
+func (c *Clock) Remaining(uid types.UID, name string, takes time.Duration) time.Duration {
 	if takes <= 0 {
 		return 0
 	}

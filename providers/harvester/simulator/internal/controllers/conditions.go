@@ -30,8 +30,8 @@ func SetCondition(
 	*known = wanted
 }
 
-// DropCondition removes a condition from an instance.
-func DropCondition(vmi *kubevirtv1.VirtualMachineInstance, kind kubevirtv1.VirtualMachineInstanceConditionType) {
+// RemoveCondition removes a condition from an instance.
+func RemoveCondition(vmi *kubevirtv1.VirtualMachineInstance, kind kubevirtv1.VirtualMachineInstanceConditionType) {
 	vmi.Status.Conditions = slices.DeleteFunc(vmi.Status.Conditions, func(c kubevirtv1.VirtualMachineInstanceCondition) bool {
 		return c.Type == kind
 	})

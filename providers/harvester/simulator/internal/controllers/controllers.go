@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllers holds the common parts of the controllers of a simulated Harvester: setup, delays, the troubles that keep
+// Package controllers holds the common parts of the controllers of a simulated Harvester: setup, delays, the faults that keep
 // them from working, and conditions of instances.
 package controllers
 
@@ -24,25 +24,25 @@ import (
 
 // Set collects the controllers of the parts.
 type Set struct {
-	manager  ctrl.Manager
-	workers  int
-	troubles *TroubleTable
+	manager ctrl.Manager
+	workers int
+	faults  *FaultTable
 }
 
-// New returns a Set for a manager. Its controllers process this many objects in parallel, and enqueue objects when troubles begin
+// New returns a Set for a manager. Its controllers process this many objects in parallel, and enqueue objects when faults begin
 // or end.
-func New(mgr ctrl.Manager, workers int, of *TroubleTable) *Set {
-	return &Set{manager: mgr, workers: workers, troubles: of}
+func New(mgr ctrl.Manager, workers int, faults *FaultTable) *Set {
+	return &Set{manager: mgr, workers: workers, faults: faults}
 }
 
 // Client returns the cached client of the controllers.
 func (s *Set) Client() client.Client { return s.manager.GetClient() }
 
-// Live returns a reader for the API server.
-func (s *Set) Live() client.Reader { return s.manager.GetAPIReader() }
+// APIReader returns a reader for the API server.
+func (s *Set) APIReader() client.Reader { return s.manager.GetAPIReader() }
 
-// Troubles returns the troubles that keep the controllers from working.
-func (s *Set) Troubles() *TroubleTable { return s.troubles }
+// Faults returns the faults that keep the controllers from working.
+func (s *Set) Faults() *FaultTable { return s.faults }
 
 // Controller returns the builder of a controller with this name.
 func (s *Set) Controller(name string) *builder.Builder {
@@ -50,18 +50,18 @@ func (s *Set) Controller(name string) *builder.Builder {
 		WithOptions(controller.Options{MaxConcurrentReconciles: s.workers, SkipNameValidation: ptr.To(true)})
 }
 
-// Index indexes objects of a kind by a field.
-func (s *Set) Index(ctx context.Context, of client.Object, field string, values client.IndexerFunc) error {
+// IndexField indexes objects of a kind by a field.
+func (s *Set) IndexField(ctx context.Context, of client.Object, field string, values client.IndexerFunc) error {
 	if err := s.manager.GetFieldIndexer().IndexField(ctx, of, field, values); err != nil {
 		return fmt.Errorf("indexing by %s: %w", field, err)
 	}
 	return nil
 }
 
-// Wakening enqueues all objects of a kind when troubles begin or end.
-func (s *Set) Wakening(list client.ObjectList) source.Source {
+// EnqueueOnFaultChange enqueues all objects of a kind when faults begin or end.
+func (s *Set) EnqueueOnFaultChange(list client.ObjectList) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		s.troubles.OnChange(func() {
+		s.faults.OnChange(func() {
 			every := list.DeepCopyObject().(client.ObjectList)
 			err := s.Client().List(ctx, every)
 			for _, request := range Requests(ctx, every, err) {
@@ -72,8 +72,8 @@ func (s *Set) Wakening(list client.ObjectList) source.Source {
 	})
 }
 
-// Finding enqueues the objects whose field contains the name of the changed object, in its namespace if it has one.
-func (s *Set) Finding(list client.ObjectList, field string) handler.EventHandler {
+// EnqueueByField enqueues the objects whose field contains the name of the changed object, in its namespace if it has one.
+func (s *Set) EnqueueByField(list client.ObjectList, field string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []reconcile.Request {
 		found := list.DeepCopyObject().(client.ObjectList)
 		err := s.Client().List(ctx, found, client.InNamespace(obj.GetNamespace()), client.MatchingFields{field: obj.GetName()})
@@ -91,7 +91,7 @@ func Requests(ctx context.Context, list client.ObjectList, err error) []reconcil
 		})
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing what is concerned")
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list the objects to enqueue")
 	}
 	return requests
 }

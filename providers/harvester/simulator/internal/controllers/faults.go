@@ -9,79 +9,79 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Trouble keeps a part of Harvester from working.
-type Trouble string
+// Fault keeps a part of Harvester from working.
+type Fault string
 
-// Troubles.
+// Faults of the components.
 const (
 	// NoVolumes stops the binding of PVCs.
-	NoVolumes Trouble = "volumes"
+	NoVolumes Fault = "volumes"
 	// NoImports stops the import of images.
-	NoImports Trouble = "images"
+	NoImports Fault = "images"
 	// NoAgents keeps guest agents from responding.
-	NoAgents Trouble = "agents"
+	NoAgents Fault = "agents"
 	// NoLeases keeps DHCP servers from providing addresses.
-	NoLeases Trouble = "leases"
+	NoLeases Fault = "leases"
 	// NoAddresses keeps kube-vip from announcing addresses.
-	NoAddresses Trouble = "addresses"
-	// NoBoot ends virtual machines once they are running.
-	NoBoot Trouble = "boot"
+	NoAddresses Fault = "addresses"
+	// Crash ends virtual machines once they are running.
+	Crash Fault = "crash"
 	// NoStart makes virtual machines fail before they run.
-	NoStart Trouble = "start"
+	NoStart Fault = "start"
 	// PowersOff makes guests shut themselves down.
-	PowersOff Trouble = "off"
+	PowersOff Fault = "off"
 	// NoReset disables the setting vm-force-reset-policy.
-	NoReset Trouble = "reset"
+	NoReset Fault = "reset"
 	// NoCleanup keeps Harvester's finalizer on deleted virtual machines.
-	NoCleanup Trouble = "cleanup"
-	// Standstill freezes running virtual machines.
-	Standstill Trouble = "standstill"
+	NoCleanup Fault = "cleanup"
+	// Paused freezes running virtual machines.
+	Paused Fault = "paused"
 	// NoShutdown keeps virtual machines from stopping.
-	NoShutdown Trouble = "shutdown"
-	// NoBalancing stops the processing of pools and load balancers.
-	NoBalancing Trouble = "balancing"
+	NoShutdown Fault = "shutdown"
+	// NoLoadBalancer stops the processing of pools and load balancers.
+	NoLoadBalancer Fault = "load-balancer"
 )
 
-// TroubleTable holds the active troubles of all or of single objects.
-type TroubleTable struct {
-	mu    sync.Mutex
-	of    map[Trouble]map[client.ObjectKey]bool
-	wakes []func()
+// FaultTable holds the active faults of all or of single objects.
+type FaultTable struct {
+	mu        sync.Mutex
+	active    map[Fault]map[client.ObjectKey]bool
+	listeners []func()
 }
 
-// NewTroubleTable returns an empty table.
-func NewTroubleTable() *TroubleTable {
-	return &TroubleTable{of: map[Trouble]map[client.ObjectKey]bool{}}
+// NewFaultTable returns an empty table.
+func NewFaultTable() *FaultTable {
+	return &FaultTable{active: map[Fault]map[client.ObjectKey]bool{}}
 }
 
-// Set begins or ends a trouble of an object, or of all objects with the empty key.
-func (t *TroubleTable) Set(what Trouble, key client.ObjectKey, on bool) {
+// Set begins or ends a fault of an object, or of all objects with the empty key.
+func (t *FaultTable) Set(what Fault, key client.ObjectKey, on bool) {
 	t.mu.Lock()
-	if t.of[what] == nil {
-		t.of[what] = map[client.ObjectKey]bool{}
+	if t.active[what] == nil {
+		t.active[what] = map[client.ObjectKey]bool{}
 	}
 	if on {
-		t.of[what][key] = true
+		t.active[what][key] = true
 	} else {
-		delete(t.of[what], key)
+		delete(t.active[what], key)
 	}
-	wakes := t.wakes
+	listeners := t.listeners
 	t.mu.Unlock()
-	for _, wake := range wakes {
-		wake()
+	for _, notify := range listeners {
+		notify()
 	}
 }
 
-// Has reports whether an object, or all objects, have a trouble.
-func (t *TroubleTable) Has(what Trouble, obj client.Object) bool {
+// Has reports whether an object, or all objects, have a fault.
+func (t *FaultTable) Has(what Fault, obj client.Object) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.of[what][client.ObjectKey{}] || t.of[what][client.ObjectKeyFromObject(obj)]
+	return t.active[what][client.ObjectKey{}] || t.active[what][client.ObjectKeyFromObject(obj)]
 }
 
-// OnChange registers a function that is called when troubles begin or end.
-func (t *TroubleTable) OnChange(wake func()) {
+// OnChange registers a function that is called when faults begin or end.
+func (t *FaultTable) OnChange(notify func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.wakes = append(t.wakes, wake)
+	t.listeners = append(t.listeners, notify)
 }

@@ -12,16 +12,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// Settled returns the error of a change, or nil if the object was deleted or has changed, because an event follows.
-func Settled(err error) error {
+// IgnoreStale returns the error of a change, or nil if the object was deleted or has changed, because an event follows.
+func IgnoreStale(err error) error {
 	if apierrors.IsConflict(err) {
 		return nil
 	}
 	return client.IgnoreNotFound(err)
 }
 
-// RemoveFinalizer removes finalizers from an object that has been read.
-func RemoveFinalizer(ctx context.Context, c client.Client, obj client.Object, finalizers ...string) error {
+// RemoveFinalizers removes finalizers from an object that has been read.
+func RemoveFinalizers(ctx context.Context, c client.Client, obj client.Object, finalizers ...string) error {
 	before := obj.DeepCopyObject().(client.Object)
 	removed := false
 	for _, finalizer := range finalizers {
@@ -31,7 +31,7 @@ func RemoveFinalizer(ctx context.Context, c client.Client, obj client.Object, fi
 		return nil
 	}
 	err := c.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if Settled(err) != nil {
+	if IgnoreStale(err) != nil {
 		return fmt.Errorf("removing finalizer of %s: %w", obj.GetName(), err)
 	}
 	return nil

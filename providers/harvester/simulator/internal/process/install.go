@@ -32,7 +32,7 @@ const strategyLabel = "kubevirt.io/install-strategy"
 // release holds the objects that KubeVirt installs, as far as they are relevant without Pods.
 type release struct {
 	crds       []*apiextensionsv1.CustomResourceDefinition
-	rights     []*unstructured.Unstructured
+	rbac       []*unstructured.Unstructured
 	mutating   []*admissionregistrationv1.MutatingWebhookConfiguration
 	validating []*admissionregistrationv1.ValidatingWebhookConfiguration
 }
@@ -41,15 +41,15 @@ type release struct {
 // served.
 func (k *KubeVirt) install(ctx context.Context) error {
 	if err := k.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
-		return fmt.Errorf("making namespace %s: %w", namespace, err)
+		return fmt.Errorf("creating namespace %s: %w", namespace, err)
 	}
-	if err := k.dump(ctx); err != nil {
+	if err := k.readInstallStrategy(ctx); err != nil {
 		return err
 	}
-	if _, err := envtest.InstallCRDs(k.config, envtest.CRDInstallOptions{CRDs: append(k.release.crds, settingsKind())}); err != nil {
+	if _, err := envtest.InstallCRDs(k.config, envtest.CRDInstallOptions{CRDs: append(k.release.crds, kubeVirtCRD())}); err != nil {
 		return fmt.Errorf("installing KubeVirt's CRDs: %w", err)
 	}
-	for _, object := range k.release.rights {
+	for _, object := range k.release.rbac {
 		if err := k.client.Create(ctx, object); err != nil {
 			return fmt.Errorf("installing %s %s of KubeVirt: %w", object.GetKind(), object.GetName(), err)
 		}
@@ -57,16 +57,16 @@ func (k *KubeVirt) install(ctx context.Context) error {
 	authority := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "kubevirt-ca"}, Data: map[string]string{"ca-bundle": string(k.certificate)},
 	}
-	for _, object := range []client.Object{authority, settings()} {
+	for _, object := range []client.Object{authority, kubeVirtConfiguration()} {
 		if err := k.client.Create(ctx, object); err != nil {
-			return fmt.Errorf("making %s of KubeVirt: %w", object.GetName(), err)
+			return fmt.Errorf("creating %s of KubeVirt: %w", object.GetName(), err)
 		}
 	}
 	return nil
 }
 
-// dump runs virt-operator to write its install strategy.
-func (k *KubeVirt) dump(ctx context.Context) error {
+// readInstallStrategy runs virt-operator to write its install strategy.
+func (k *KubeVirt) readInstallStrategy(ctx context.Context) error {
 	access := filepath.Join(k.folder, "virt-operator.kubeconfig")
 	if err := k.writeKubeconfig(access, k.config); err != nil {
 		return err
@@ -84,17 +84,17 @@ func (k *KubeVirt) dump(ctx context.Context) error {
 	}
 	found := &corev1.ConfigMapList{}
 	if err := k.client.List(ctx, found, client.InNamespace(namespace), client.HasLabels{strategyLabel}); err != nil {
-		return fmt.Errorf("reading what virt-operator would install: %w", err)
+		return fmt.Errorf("reading the install strategy of virt-operator: %w", err)
 	}
 	if len(found.Items) != 1 {
-		return fmt.Errorf("%s has left %d ConfigMaps with what it would install, not one", virtOperator, len(found.Items))
+		return fmt.Errorf("%s wrote %d ConfigMaps with an install strategy, want 1", virtOperator, len(found.Items))
 	}
-	k.release, err = read(found.Items[0].Data["manifests"])
+	k.release, err = parseManifests(found.Items[0].Data["manifests"])
 	return err
 }
 
-// read parses the objects in the ConfigMap.
-func read(manifests string) (*release, error) {
+// parseManifests parses the objects in the ConfigMap.
+func parseManifests(manifests string) (*release, error) {
 	unpacked, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, bytes.NewBufferString(manifests)))
 	if err != nil {
 		return nil, fmt.Errorf("unpacking KubeVirt's manifests: %w", err)
@@ -120,32 +120,32 @@ func (r *release) add(object *unstructured.Unstructured) error {
 	case "CustomResourceDefinition":
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		r.crds = append(r.crds, crd)
-		return into(object, crd)
+		return convert(object, crd)
 	case "MutatingWebhookConfiguration":
 		webhooks := &admissionregistrationv1.MutatingWebhookConfiguration{}
 		r.mutating = append(r.mutating, webhooks)
-		return into(object, webhooks)
+		return convert(object, webhooks)
 	case "ValidatingWebhookConfiguration":
 		webhooks := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 		r.validating = append(r.validating, webhooks)
-		return into(object, webhooks)
+		return convert(object, webhooks)
 	case "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding":
 		if in := object.GetNamespace(); in == "" || in == namespace {
-			r.rights = append(r.rights, object)
+			r.rbac = append(r.rbac, object)
 		}
 	}
 	return nil
 }
 
-func into(object *unstructured.Unstructured, typed any) error {
+func convert(object *unstructured.Unstructured, typed any) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed); err != nil {
 		return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	return nil
 }
 
-// settingsKind returns the CRD of the KubeVirt kind. Upstream's has a schema; the programs ignore unknown fields.
-func settingsKind() *apiextensionsv1.CustomResourceDefinition {
+// kubeVirtCRD returns the CRD of the KubeVirt kind. Upstream's has a schema; the programs ignore unknown fields.
+func kubeVirtCRD() *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubevirts." + kubevirtv1.GroupVersion.Group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
@@ -161,8 +161,8 @@ func settingsKind() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// settings returns the configuration that Harvester sets for KubeVirt, as far as it affects components that are not simulated.
-func settings() client.Object {
+// kubeVirtConfiguration returns the configuration that Harvester sets for KubeVirt, as far as it affects components that are not simulated.
+func kubeVirtConfiguration() client.Object {
 	return &kubevirtv1.KubeVirt{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "kubevirt"},
 		Spec: kubevirtv1.KubeVirtSpec{Configuration: kubevirtv1.KubeVirtConfiguration{

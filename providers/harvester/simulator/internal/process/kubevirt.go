@@ -41,10 +41,10 @@ const (
 	accountOfAPI, accountOfController, accountOfHandler = "kubevirt-apiserver", "kubevirt-controller", "kubevirt-handler"
 	// tokenSeconds is longer than any simulator runs.
 	tokenSeconds = 30 * 24 * 3600
-	// patience is longer than a program takes to start on a busy machine.
-	patience  = 2 * time.Minute
-	poll      = 50 * time.Millisecond
-	askedOnce = 5 * time.Second
+	// startTimeout is longer than a program takes to start on a busy machine.
+	startTimeout   = 2 * time.Minute
+	pollInterval   = 50 * time.Millisecond
+	requestTimeout = 5 * time.Second
 )
 
 // Programs are the binaries of KubeVirt's control plane.
@@ -73,13 +73,13 @@ func NewKubeVirt(programs Programs, folder string) (*KubeVirt, error) {
 	k := &KubeVirt{programs: programs, folder: folder}
 	for _, name := range []string{virtAPI, virtController, virtOperator} {
 		if info, err := os.Stat(k.path(name)); err != nil || info.IsDir() {
-			return nil, fmt.Errorf("program %s of KubeVirt is not there: the folder %q must have %s, %s and %s of one release",
+			return nil, fmt.Errorf("program %s of KubeVirt does not exist: the folder %q must contain %s, %s and %s of the same release",
 				name, programs.Folder, virtAPI, virtController, virtOperator)
 		}
 	}
 	var err error
 	if k.certificate, k.key, err = certutil.GenerateSelfSignedCertKey(ports.Host, []net.IP{net.ParseIP(ports.Host)}, nil); err != nil {
-		return nil, fmt.Errorf("making virt-api's certificate: %w", err)
+		return nil, fmt.Errorf("creating virt-api's certificate: %w", err)
 	}
 	return k, errors.Join(os.WriteFile(k.certificateFile(), k.certificate, 0o600), os.WriteFile(k.keyFile(), k.key, 0o600))
 }
@@ -131,7 +131,7 @@ func (k *KubeVirt) Start(ctx context.Context) error {
 		return err
 	}
 	address := "https://" + net.JoinHostPort(ports.Host, serving)
-	if err := k.served(ctx, api, address); err != nil {
+	if err := k.waitForAPI(ctx, api, address); err != nil {
 		return err
 	}
 	if err := k.register(ctx, address); err != nil {
@@ -192,14 +192,14 @@ func (k *KubeVirt) writeKubeconfig(file string, config *rest.Config) error {
 	return nil
 }
 
-// served waits until virt-api responds, with any status.
-func (k *KubeVirt) served(ctx context.Context, api *Process, address string) error {
+// waitForAPI waits until virt-api responds, with any status.
+func (k *KubeVirt) waitForAPI(ctx context.Context, api *Process, address string) error {
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(k.certificate)
-	asking := &http.Client{Timeout: askedOnce, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}}}
-	defer asking.CloseIdleConnections()
+	probe := &http.Client{Timeout: requestTimeout, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}}}
+	defer probe.CloseIdleConnections()
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
 		if err := api.Err(); err != nil {
 			return false, err
 		}
@@ -207,9 +207,9 @@ func (k *KubeVirt) served(ctx context.Context, api *Process, address string) err
 		if err != nil {
 			return false, err
 		}
-		answer, err := asking.Do(request)
+		answer, err := probe.Do(request)
 		if last = err; err != nil {
-			return false, nil //nolint:nilerr // it is asked again
+			return false, nil //nolint:nilerr // it is polled again
 		}
 		return true, answer.Body.Close()
 	})

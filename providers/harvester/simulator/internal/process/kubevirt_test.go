@@ -16,13 +16,13 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestAProgramOfKubeVirtThatIsMissingIsNamed(t *testing.T) {
+func TestNewKubeVirtNamesMissingProgram(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	folder := t.TempDir()
 	g.Expect(os.WriteFile(filepath.Join(folder, virtAPI), nil, 0o700)).To(Succeed())
 	_, err := NewKubeVirt(Programs{Folder: folder}, t.TempDir())
-	g.Expect(err).To(MatchError(And(ContainSubstring("program virt-controller of KubeVirt is not there"), ContainSubstring(folder))))
+	g.Expect(err).To(MatchError(And(ContainSubstring("program virt-controller of KubeVirt does not exist"), ContainSubstring(folder))))
 }
 
 // manifests packs manifests as virt-operator does.
@@ -35,10 +35,10 @@ func manifests(g *WithT, text string) string {
 	return base64.StdEncoding.EncodeToString(packed.Bytes())
 }
 
-func TestOfKubeVirtsReleaseIsInstalledWhatHasAMeaningWithoutPods(t *testing.T) {
+func TestParseManifests(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r, err := read(manifests(g, `
+	r, err := parseManifests(manifests(g, `
 kind: ServiceAccount
 metadata: {name: kubevirt-controller, namespace: kubevirt}
 ---
@@ -62,7 +62,7 @@ metadata: {name: virt-api-mutator}
 `))
 	g.Expect(err).NotTo(HaveOccurred())
 	var rights []string
-	for _, object := range r.rights {
+	for _, object := range r.rbac {
 		rights = append(rights, object.GetKind())
 	}
 	g.Expect(rights).To(Equal([]string{"ServiceAccount", "ClusterRole"}))
@@ -71,7 +71,7 @@ metadata: {name: virt-api-mutator}
 	g.Expect(r.validating).To(ConsistOf(HaveField("Name", "virt-api-validator")))
 }
 
-func TestWebhooksOfVirtAPIAreCalledAtItsAddressAndThoseOfVirtOperatorAreNot(t *testing.T) {
+func TestRedirectWebhooks(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	k := &KubeVirt{certificate: []byte("authority")}

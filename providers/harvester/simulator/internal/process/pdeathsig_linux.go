@@ -8,5 +8,7 @@ import (
 	"syscall"
 )
 
-// endWithUs makes a program end with the thread that starts it, and therefore with this process, however it ends.
-func endWithUs(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+// killWithParent makes a program end with the thread that starts it, and therefore with this process, however it ends.
+func killWithParent(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}

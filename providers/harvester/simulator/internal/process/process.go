@@ -41,12 +41,12 @@ type Process struct {
 func Start(ctx context.Context, command Command) (*Process, error) {
 	output, err := os.Create(command.Log)
 	if err != nil {
-		return nil, fmt.Errorf("making the log of %s: %w", command.Name, err)
+		return nil, fmt.Errorf("creating the log of %s: %w", command.Name, err)
 	}
 	p := &Process{command: command, ended: make(chan struct{})}
 	p.cmd = exec.CommandContext(context.WithoutCancel(ctx), command.Path, command.Args...)
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = append(os.Environ(), command.Env...), output, output
-	endWithUs(p.cmd)
+	killWithParent(p.cmd)
 	started := make(chan error, 1)
 	go p.run(started)
 	err = errors.Join(<-started, output.Close())
@@ -93,7 +93,7 @@ func (p *Process) Err() error {
 
 func (p *Process) failure() error {
 	output, _ := os.ReadFile(p.command.Log)
-	return fmt.Errorf("%s has ended by itself: %s: %s", p.command.Name, p.cmd.ProcessState, output[max(0, len(output)-tail):])
+	return fmt.Errorf("%s exited unexpectedly: %s: %s", p.command.Name, p.cmd.ProcessState, output[max(0, len(output)-tail):])
 }
 
 // Stop kills the program, which has no state to lose, and returns an error if it had exited before.

@@ -18,18 +18,18 @@ func shell(t *testing.T, g *WithT, script string) *Process {
 	return p
 }
 
-func TestAProgramThatEndsByItselfIsQuoted(t *testing.T) {
+func TestUnexpectedExitIncludesOutput(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	p := shell(t, g, "echo no luck; exit 3")
-	said := MatchError(And(ContainSubstring("program has ended by itself"), ContainSubstring("exit status 3"), ContainSubstring("no luck")))
-	g.Expect(p.Wait(t.Context())).To(said)
-	g.Expect(p.Err()).To(said)
-	g.Expect(p.Stop()).To(said)
+	p := shell(t, g, "echo no disk; exit 3")
+	failure := MatchError(And(ContainSubstring("program exited unexpectedly"), ContainSubstring("exit status 3"), ContainSubstring("no disk")))
+	g.Expect(p.Wait(t.Context())).To(failure)
+	g.Expect(p.Err()).To(failure)
+	g.Expect(p.Stop()).To(failure)
 	g.Expect(shell(t, g, "exit 0").Wait(t.Context())).To(Succeed())
 }
 
-func TestAProgramThatRunsIsStopped(t *testing.T) {
+func TestStop(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p := shell(t, g, "exec sleep 600")

@@ -15,8 +15,8 @@ import (
 // schedulerProgram is in the folder of the API server.
 const schedulerProgram = "kube-scheduler"
 
-// configuration makes kube-scheduler retry unschedulable Pods soon. It is the only instance and needs no leader election.
-const configuration = `apiVersion: kubescheduler.config.k8s.io/v1
+// schedulerConfiguration makes kube-scheduler retry unschedulable Pods soon. It is the only instance and needs no leader election.
+const schedulerConfiguration = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 leaderElection: {leaderElect: false}
 clientConnection: {kubeconfig: %q, qps: 5000, burst: 10000}
@@ -34,7 +34,7 @@ func StartScheduler(ctx context.Context, assets string, kubeconfig []byte, folde
 	if err := os.WriteFile(access, kubeconfig, 0o600); err != nil {
 		return nil, fmt.Errorf("writing the kubeconfig of %s: %w", schedulerProgram, err)
 	}
-	if err := os.WriteFile(config, fmt.Appendf(nil, configuration, access), 0o600); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, schedulerConfiguration, access), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the configuration of %s: %w", schedulerProgram, err)
 	}
 	return Start(ctx, Command{

@@ -134,7 +134,7 @@ func (w *webhooks) admitMachine(ctx context.Context, req admission.Request) admi
 	if vm.Spec.Template == nil && !w.kubeVirt {
 		return admission.Allowed("")
 	}
-	if problem := invalid(vm); problem != "" && w.kubeVirt {
+	if problem := validate(vm); problem != "" && w.kubeVirt {
 		return admission.Denied(problem)
 	}
 	networks, err := w.clusterNetworks(ctx, req.Namespace, &vm.Spec.Template.Spec)

@@ -24,8 +24,8 @@ const (
 	creator     = "harvester"
 	// restoredBy on a virtual machine and on PVCs names the VirtualMachineRestore that created them.
 	restoredBy = "restore.harvesterhci.io/name"
-	// stopping is the interval at which a virtual machine is polled until it has stopped for a restore.
-	stopping = 20 * time.Millisecond
+	// stopPollInterval is the interval at which a virtual machine is polled until it has stopped for a restore.
+	stopPollInterval = 20 * time.Millisecond
 )
 
 // Clone simulates Harvester's clone action: the copy has the labels of the virtual machine, and labels and annotations of its
@@ -86,7 +86,7 @@ func RestoreInPlace(ctx context.Context, c client.Client, key client.ObjectKey, 
 	if err != nil {
 		return fmt.Errorf("stopping virtual machine %s: %w", key, err)
 	}
-	err = wait.PollUntilContextCancel(ctx, stopping, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextCancel(ctx, stopPollInterval, true, func(ctx context.Context) (bool, error) {
 		err := c.Get(ctx, key, &kubevirtv1.VirtualMachineInstance{})
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	})

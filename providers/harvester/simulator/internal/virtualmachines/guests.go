@@ -23,27 +23,27 @@ import (
 
 // Guests simulates the guests of all virtual machines.
 type Guests struct {
-	client   client.Client
-	leases   *cluster.Leases
-	hooks    Hooks
-	troubles *controllers.TroubleTable
+	client client.Client
+	leases *cluster.Leases
+	hooks  Hooks
+	faults *controllers.FaultTable
 	// running holds the UIDs of instances whose boot has been reported to the hook.
 	running sync.Map
 }
 
 // NewGuests returns guests that get their addresses from the leases and call the hooks.
-func NewGuests(c client.Client, leases *cluster.Leases, hooks Hooks, of *controllers.TroubleTable) *Guests {
-	return &Guests{client: c, leases: leases, hooks: hooks, troubles: of}
+func NewGuests(c client.Client, leases *cluster.Leases, hooks Hooks, faults *controllers.FaultTable) *Guests {
+	return &Guests{client: c, leases: leases, hooks: hooks, faults: faults}
 }
 
 // Boot calls the hook for an instance that starts to run.
 func (g *Guests) Boot(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) error {
-	if _, told := g.running.Load(vmi.UID); told || g.hooks.PowerOn == nil {
+	if _, called := g.running.Load(vmi.UID); called || g.hooks.PowerOn == nil {
 		return nil
 	}
 	vm := &kubevirtv1.VirtualMachine{}
 	if err := g.client.Get(ctx, client.ObjectKeyFromObject(vmi), vm); err != nil {
-		return fmt.Errorf("reading the virtual machine that boots: %w", err)
+		return fmt.Errorf("reading virtual machine: %w", err)
 	}
 	boot := Boot{VM: vm.DeepCopy(), VMI: vmi.DeepCopy()}
 	var err error
@@ -87,7 +87,7 @@ func (g *Guests) Forget(vmi *kubevirtv1.VirtualMachineInstance) { g.running.Dele
 
 // Report writes the interfaces of a running guest; the addresses are reported only with the guest agent.
 func (g *Guests) Report(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance, agent bool) error {
-	if !agent || g.troubles.Has(controllers.NoAgents, vmi) || controllers.ConditionOf(vmi, kubevirtv1.VirtualMachineInstanceAgentConnected) != nil {
+	if !agent || g.faults.Has(controllers.NoAgents, vmi) || controllers.ConditionOf(vmi, kubevirtv1.VirtualMachineInstanceAgentConnected) != nil {
 		return nil
 	}
 	found, err := g.interfaces(ctx, vmi)
@@ -114,15 +114,15 @@ func (g *Guests) interfaces(
 	var out []kubevirtv1.VirtualMachineInstanceNetworkInterface
 	for i, nic := range vmi.Spec.Domain.Devices.Interfaces {
 		mac := macOf(vmi, nic)
-		addresses := static.of(mac, i)
-		if len(addresses) == 0 && !g.troubles.Has(controllers.NoLeases, vmi) {
-			if addresses, err = g.leased(ctx, vmi, i); err != nil {
+		addresses := static.addressesOf(mac, i)
+		if len(addresses) == 0 && !g.faults.Has(controllers.NoLeases, vmi) {
+			if addresses, err = g.leasedAddresses(ctx, vmi, i); err != nil {
 				return nil, err
 			}
 		}
 		each := kubevirtv1.VirtualMachineInstanceNetworkInterface{
 			Name: nic.Name, MAC: mac, IPs: addresses,
-			InterfaceName: g.nic(i), InfoSource: "domain, guest-agent", QueueCount: 1,
+			InterfaceName: g.interfaceName(i), InfoSource: "domain, guest-agent", QueueCount: 1,
 		}
 		if len(addresses) > 0 {
 			each.IP = addresses[0]
@@ -148,23 +148,23 @@ func macFor(vm types.UID, nic string) string {
 	return fmt.Sprintf("52:54:00:%02x:%02x:%02x", sum[0], sum[1], sum[2])
 }
 
-// nic returns the guest's name of an interface.
-func (g *Guests) nic(i int) string {
+// interfaceName returns the guest's name of an interface.
+func (g *Guests) interfaceName(i int) string {
 	if i == 0 && g.hooks.NIC != "" {
 		return g.hooks.NIC
 	}
 	return fmt.Sprintf("enp%ds0", i+1)
 }
 
-// leased returns the addresses that the DHCP server of an interface's network leases to it.
-func (g *Guests) leased(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance, nic int) ([]string, error) {
+// leasedAddresses returns the addresses that the DHCP server of an interface's network leases to it.
+func (g *Guests) leasedAddresses(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance, nic int) ([]string, error) {
 	if nic > 0 || g.hooks.Address == nil {
 		on := vmi.Spec.Domain.Devices.Interfaces[nic]
 		return []string{g.leases.Lease(networkOf(vmi, on.Name), macOf(vmi, on)).String()}, nil
 	}
 	address, err := g.hooks.Address(ctx, vmi.DeepCopy())
 	if err != nil {
-		return nil, fmt.Errorf("asking for the address: %w", err)
+		return nil, fmt.Errorf("getting the address from the hook: %w", err)
 	}
 	if address == "" {
 		return nil, nil

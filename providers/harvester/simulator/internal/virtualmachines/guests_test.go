@@ -14,17 +14,17 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 )
 
-func TestAHookIsAskedForTheAddressOfTheFirstInterfaceAlone(t *testing.T) {
+func TestAddressHook(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	vmi := &kubevirtv1.VirtualMachineInstance{}
 	vmi.Spec.Domain.Devices.Interfaces = []kubevirtv1.Interface{{Name: "nic-0", MacAddress: "52:54:00:00:00:01"}, {Name: "nic-1", MacAddress: "52:54:00:00:00:02"}}
 	address := ""
-	inside := &Guests{leases: cluster.NewLeases(), troubles: controllers.NewTroubleTable(), hooks: Hooks{
+	guests := &Guests{leases: cluster.NewLeases(), faults: controllers.NewFaultTable(), hooks: Hooks{
 		Address: func(context.Context, *kubevirtv1.VirtualMachineInstance) (string, error) { return address, nil },
 	}}
 	addresses := func() (all []string) {
-		found, err := inside.interfaces(t.Context(), vmi)
+		found, err := guests.interfaces(t.Context(), vmi)
 		g.Expect(err).NotTo(HaveOccurred())
 		for _, each := range found {
 			all = append(all, each.IP)

@@ -42,7 +42,7 @@ func (r *handlers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if vmi.IsFinal() || !cluster.Alive(v.host) {
+	if vmi.IsFinal() || !cluster.HostReady(v.host) {
 		return ctrl.Result{}, r.guests.Stop(ctx, vmi)
 	}
 	before := vmi.DeepCopy()
@@ -50,7 +50,7 @@ func (r *handlers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if err != nil || apiequality.Semantic.DeepEqual(before, vmi) {
 		return ctrl.Result{RequeueAfter: wait}, err
 	}
-	if err := r.as.Update(ctx, vmi); controllers.Settled(err) != nil {
+	if err := r.as.Update(ctx, vmi); controllers.IgnoreStale(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("updating instance: %w", err)
 	} else if err == nil {
 		r.written.Wrote(vmi)
@@ -59,7 +59,7 @@ func (r *handlers) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 }
 
 // handle advances an instance until it has to wait. virt-controller maintains condition Ready.
-func (r *handlers) handle(ctx context.Context, v *situation) (wait time.Duration, err error) {
+func (r *handlers) handle(ctx context.Context, v *instanceState) (wait time.Duration, err error) {
 	switch {
 	case v.vmi.DeletionTimestamp != nil, v.pod != nil && v.pod.DeletionTimestamp != nil:
 		return r.shutDown(ctx, v)
@@ -72,11 +72,11 @@ func (r *handlers) handle(ctx context.Context, v *situation) (wait time.Duration
 }
 
 // shutDown shuts down the guest of an instance that is deleted, or whose Pod is.
-func (r *handlers) shutDown(ctx context.Context, v *situation) (time.Duration, error) {
-	if r.troubles.Has(controllers.NoShutdown, v.vmi) {
+func (r *handlers) shutDown(ctx context.Context, v *instanceState) (time.Duration, error) {
+	if r.faults.Has(controllers.NoShutdown, v.vmi) {
 		return 0, nil
 	}
-	if wait := r.clock.Left(v.vmi.UID, "shutdown", r.delays.Shutdown); wait > 0 {
+	if wait := r.clock.Remaining(v.vmi.UID, "shutdown", r.delays.Shutdown); wait > 0 {
 		return wait, nil
 	}
 	if err := r.guests.Stop(ctx, v.vmi); err != nil {
@@ -88,8 +88,8 @@ func (r *handlers) shutDown(ctx context.Context, v *situation) (time.Duration, e
 	return 0, nil
 }
 
-// heartbeatEvery is the interval of the heartbeats of a virt-handler.
-const heartbeatEvery = time.Minute
+// heartbeatInterval is the interval of the heartbeats of a virt-handler.
+const heartbeatInterval = time.Minute
 
 // heartbeats simulates the heartbeats of the virt-handlers.
 type heartbeats struct{ client client.Client }
@@ -100,20 +100,20 @@ func (r *heartbeats) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.client.Get(ctx, req.NamespacedName, node); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if _, runs := node.Labels[kubevirtv1.NodeSchedulable]; !runs || !cluster.Alive(node) {
+	if _, runs := node.Labels[kubevirtv1.NodeSchedulable]; !runs || !cluster.HostReady(node) {
 		return ctrl.Result{}, nil
 	}
 	last, err := time.Parse(time.RFC3339, node.Annotations[kubevirtv1.VirtHandlerHeartbeat])
 	if err == nil && node.Labels[kubevirtv1.NodeSchedulable] == "true" {
-		if left := heartbeatEvery - time.Since(last); left > 0 {
+		if left := heartbeatInterval - time.Since(last); left > 0 {
 			return ctrl.Result{RequeueAfter: left}, nil
 		}
 	}
 	before := node.DeepCopy()
 	metav1.SetMetaDataAnnotation(&node.ObjectMeta, kubevirtv1.VirtHandlerHeartbeat, time.Now().UTC().Format(time.RFC3339))
 	metav1.SetMetaDataLabel(&node.ObjectMeta, kubevirtv1.NodeSchedulable, "true")
-	if err := r.client.Patch(ctx, node, client.MergeFrom(before)); controllers.Settled(err) != nil {
+	if err := r.client.Patch(ctx, node, client.MergeFrom(before)); controllers.IgnoreStale(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("writing the heartbeat of %s: %w", node.Name, err)
 	}
-	return ctrl.Result{RequeueAfter: heartbeatEvery}, nil
+	return ctrl.Result{RequeueAfter: heartbeatInterval}, nil
 }

@@ -36,9 +36,9 @@ const (
 
 // harvester simulates Harvester's processing of virtual machines: it creates the PVCs, and records the run strategy.
 type harvester struct {
-	client   client.Client
-	guests   *Guests
-	troubles *controllers.TroubleTable
+	client client.Client
+	guests *Guests
+	faults *controllers.FaultTable
 }
 
 // Reconcile processes a virtual machine in addition to the real virt-controller.
@@ -54,16 +54,16 @@ func (r *harvester) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		return ctrl.Result{}, r.release(ctx, vm)
 	}
 	if !controllerutil.ContainsFinalizer(vm, cleanupFinalizer) {
-		_, err := r.note(ctx, vm)
+		_, err := r.initializeVM(ctx, vm)
 		return ctrl.Result{}, err
 	}
 	_, err := r.volumes(ctx, vm)
 	return ctrl.Result{}, err
 }
 
-// note records the run strategy of a new virtual machine, and adds Harvester's finalizer and further ones. It reports whether the
+// initializeVM records the run strategy of a new virtual machine, and adds Harvester's finalizer and further ones. It reports whether the
 // write succeeded.
-func (r *harvester) note(ctx context.Context, vm *kubevirtv1.VirtualMachine, finalizers ...string) (bool, error) {
+func (r *harvester) initializeVM(ctx context.Context, vm *kubevirtv1.VirtualMachine, finalizers ...string) (bool, error) {
 	for _, finalizer := range append(finalizers, cleanupFinalizer) {
 		controllerutil.AddFinalizer(vm, finalizer)
 	}
@@ -71,7 +71,7 @@ func (r *harvester) note(ctx context.Context, vm *kubevirtv1.VirtualMachine, fin
 		metav1.SetMetaDataAnnotation(&vm.ObjectMeta, RunStrategyAnnotation, string(strategy))
 	}
 	err := r.client.Update(ctx, vm)
-	if controllers.Settled(err) != nil {
+	if controllers.IgnoreStale(err) != nil {
 		return false, fmt.Errorf("updating virtual machine: %w", err)
 	}
 	return err == nil, nil // after a conflict, an event follows
@@ -82,10 +82,10 @@ func (r *harvester) release(ctx context.Context, vm *kubevirtv1.VirtualMachine, 
 	if err := r.guests.Erase(ctx, vm); err != nil {
 		return err
 	}
-	if !r.troubles.Has(controllers.NoCleanup, vm) {
+	if !r.faults.Has(controllers.NoCleanup, vm) {
 		finalizers = append(finalizers, cleanupFinalizer)
 	}
-	return controllers.RemoveFinalizer(ctx, r.client, vm, finalizers...)
+	return controllers.RemoveFinalizers(ctx, r.client, vm, finalizers...)
 }
 
 // instance returns the instance owned by the virtual machine, or nil.

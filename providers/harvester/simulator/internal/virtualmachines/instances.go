@@ -33,12 +33,12 @@ const (
 // instances simulates virt-controller and virt-handler for VirtualMachineInstances: it creates the Pod of each and follows it to
 // a host.
 type instances struct {
-	client   client.Client
-	clock    *controllers.Clock
-	delays   controllers.Delays
-	guests   *Guests
-	troubles *controllers.TroubleTable
-	written  simulation.Guard
+	client  client.Client
+	clock   *controllers.Clock
+	delays  controllers.Delays
+	guests  *Guests
+	faults  *controllers.FaultTable
+	written simulation.Guard
 }
 
 // Reconcile advances an instance until it has to wait.
@@ -58,7 +58,7 @@ func (r *instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	if vmi.DeletionTimestamp != nil {
 		return r.stop(ctx, v)
 	}
-	if err := r.leave(ctx, v); err != nil {
+	if err := r.deleteSourcePod(ctx, v); err != nil {
 		return ctrl.Result{}, err
 	}
 	before := vmi.DeepCopy()
@@ -67,7 +67,7 @@ func (r *instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		return ctrl.Result{}, err
 	}
 	if !apiequality.Semantic.DeepEqual(before, vmi) {
-		if err := r.client.Update(ctx, vmi); controllers.Settled(err) != nil {
+		if err := r.client.Update(ctx, vmi); controllers.IgnoreStale(err) != nil {
 			return ctrl.Result{}, fmt.Errorf("updating instance: %w", err)
 		} else if err == nil {
 			r.written.Wrote(vmi)
@@ -76,21 +76,21 @@ func (r *instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	return ctrl.Result{RequeueAfter: wait}, nil
 }
 
-// situation holds everything that the next phase of an instance depends on.
-type situation struct {
+// instanceState holds everything that the next phase of an instance depends on.
+type instanceState struct {
 	vmi *kubevirtv1.VirtualMachineInstance
 	// pod is the Pod of the instance; target is the Pod that it migrates to.
 	pod, target *corev1.Pod
 	pods        []corev1.Pod
 	// host is the host of the Pod, or of the instance if it has no Pod.
 	host *corev1.Node
-	// absent is a claim that does not exist, and unbound reports whether a claim is not bound: the instance waits for both.
-	absent  string
-	unbound bool
+	// missingClaim is a claim that does not exist, and unbound reports whether a claim is not bound: the instance waits for both.
+	missingClaim string
+	unbound      bool
 }
 
-func (r *instances) observe(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) (*situation, error) {
-	v := &situation{vmi: vmi}
+func (r *instances) observe(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) (*instanceState, error) {
+	v := &instanceState{vmi: vmi}
 	pods := &corev1.PodList{}
 	if err := r.client.List(ctx, pods, client.InNamespace(vmi.Namespace), client.MatchingFields{createdByField: string(vmi.UID)}); err != nil {
 		return nil, fmt.Errorf("listing pods: %w", err)
@@ -113,9 +113,9 @@ func (r *instances) observe(ctx context.Context, vmi *kubevirtv1.VirtualMachineI
 }
 
 // sortPods finds the Pod of the instance and the target Pod of its migration.
-func (v *situation) sortPods() {
+func (v *instanceState) sortPods() {
 	target := ""
-	if migrates(v.vmi) {
+	if isMigrating(v.vmi) {
 		target = v.vmi.Status.MigrationState.TargetPod
 	}
 	for i := range v.pods {
@@ -129,13 +129,13 @@ func (v *situation) sortPods() {
 	}
 }
 
-// migrates reports whether an instance is being migrated.
-func migrates(vmi *kubevirtv1.VirtualMachineInstance) bool {
+// isMigrating reports whether an instance is being migrated.
+func isMigrating(vmi *kubevirtv1.VirtualMachineInstance) bool {
 	state := vmi.Status.MigrationState
 	return state != nil && !state.Completed && !state.Failed
 }
 
-func (r *instances) claims(ctx context.Context, v *situation) error {
+func (r *instances) claims(ctx context.Context, v *instanceState) error {
 	for _, name := range cluster.ClaimsOf(&v.vmi.Spec) {
 		claim := &corev1.PersistentVolumeClaim{}
 		err := r.client.Get(ctx, client.ObjectKey{Namespace: v.vmi.Namespace, Name: name}, claim)
@@ -143,7 +143,7 @@ func (r *instances) claims(ctx context.Context, v *situation) error {
 			return fmt.Errorf("reading volume: %w", err)
 		}
 		if err != nil {
-			v.absent = name
+			v.missingClaim = name
 		}
 		v.unbound = v.unbound || claim.Status.Phase != corev1.ClaimBound
 	}
@@ -151,17 +151,17 @@ func (r *instances) claims(ctx context.Context, v *situation) error {
 }
 
 // advance moves the instance through its phases until it has to wait. The new status is in v.vmi.
-func (r *instances) advance(ctx context.Context, v *situation) (time.Duration, error) {
+func (r *instances) advance(ctx context.Context, v *instanceState) (time.Duration, error) {
 	for {
 		phase := v.vmi.Status.Phase
-		wait, err := r.next(ctx, v)
+		wait, err := r.reconcilePhase(ctx, v)
 		if err != nil || wait > 0 || v.vmi.Status.Phase == phase {
 			return wait, err
 		}
 	}
 }
 
-func (r *instances) next(ctx context.Context, v *situation) (time.Duration, error) {
+func (r *instances) reconcilePhase(ctx context.Context, v *instanceState) (time.Duration, error) {
 	switch v.vmi.Status.Phase {
 	case kubevirtv1.VmPhaseUnset, kubevirtv1.Pending:
 		return 0, r.pending(ctx, v)
@@ -175,15 +175,15 @@ func (r *instances) next(ctx context.Context, v *situation) (time.Duration, erro
 	return 0, nil
 }
 
-func (r *instances) scheduled(ctx context.Context, v *situation) (time.Duration, error) {
-	if v.pod == nil || r.troubles.Has(controllers.NoStart, v.vmi) {
-		end(v, kubevirtv1.Failed)
+func (r *instances) scheduled(ctx context.Context, v *instanceState) (time.Duration, error) {
+	if v.pod == nil || r.faults.Has(controllers.NoStart, v.vmi) {
+		setFinalPhase(v, kubevirtv1.Failed)
 		return 0, nil
 	}
-	if !cluster.Alive(v.host) {
+	if !cluster.HostReady(v.host) {
 		return 0, nil
 	}
-	if wait := r.clock.Left(v.vmi.UID, "boot", r.delays.Boot); wait > 0 {
+	if wait := r.clock.Remaining(v.vmi.UID, "boot", r.delays.Boot); wait > 0 {
 		return wait, nil
 	}
 	if err := r.guests.Boot(ctx, v.vmi); err != nil {
@@ -204,8 +204,8 @@ func hasRun(vmi *kubevirtv1.VirtualMachineInstance) bool {
 
 // running updates the status of a running instance. If its host has no power, it is not running, but no component on the host can
 // report that: like its Pod it only becomes not ready, without a reason.
-func (r *instances) running(ctx context.Context, v *situation) (time.Duration, error) {
-	if v.pod != nil && !cluster.Alive(v.host) {
+func (r *instances) running(ctx context.Context, v *instanceState) (time.Duration, error) {
+	if v.pod != nil && !cluster.HostReady(v.host) {
 		controllers.SetCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, "", "")
 		return 0, r.guests.Stop(ctx, v.vmi)
 	}
@@ -213,8 +213,8 @@ func (r *instances) running(ctx context.Context, v *situation) (time.Duration, e
 	switch {
 	case v.vmi.Status.Phase != kubevirtv1.Running:
 	case controllers.ConditionOf(v.vmi, kubevirtv1.VirtualMachineInstancePaused) != nil:
-		controllers.SetCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, cluster.GatesNotReady,
-			cluster.GateNotReady(kubevirtv1.VirtualMachineUnpaused, corev1.ConditionFalse))
+		controllers.SetCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, cluster.ReadinessGatesNotReady,
+			cluster.ReadinessGateMessage(kubevirtv1.VirtualMachineUnpaused, corev1.ConditionFalse))
 	default:
 		controllers.SetCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionTrue, "", "")
 	}
@@ -222,32 +222,32 @@ func (r *instances) running(ctx context.Context, v *situation) (time.Duration, e
 }
 
 // guest follows a guest on a responsive host.
-func (r *instances) guest(ctx context.Context, v *situation) (time.Duration, error) {
+func (r *instances) guest(ctx context.Context, v *instanceState) (time.Duration, error) {
 	switch {
-	case v.pod == nil, r.troubles.Has(controllers.NoBoot, v.vmi):
-		end(v, kubevirtv1.Failed)
+	case v.pod == nil, r.faults.Has(controllers.Crash, v.vmi):
+		setFinalPhase(v, kubevirtv1.Failed)
 		return 0, nil
-	case r.troubles.Has(controllers.PowersOff, v.vmi):
-		end(v, kubevirtv1.Succeeded)
+	case r.faults.Has(controllers.PowersOff, v.vmi):
+		setFinalPhase(v, kubevirtv1.Succeeded)
 		return 0, r.guests.Stop(ctx, v.vmi)
-	case r.troubles.Has(controllers.Standstill, v.vmi):
+	case r.faults.Has(controllers.Paused, v.vmi):
 		controllers.SetCondition(v.vmi, kubevirtv1.VirtualMachineInstancePaused, corev1.ConditionTrue, "PausedIOError", "VMI was paused, due to an IO error")
 		return 0, nil
 	}
-	controllers.DropCondition(v.vmi, kubevirtv1.VirtualMachineInstancePaused)
+	controllers.RemoveCondition(v.vmi, kubevirtv1.VirtualMachineInstancePaused)
 	controllers.SetCondition(v.vmi, kubevirtv1.VirtualMachineInstanceIsMigratable, corev1.ConditionTrue, "", "")
 	moving, err := r.migrate(ctx, v)
 	if err != nil || moving > 0 {
 		return moving, err
 	}
 	copyHostLabels(v.vmi, v.host)
-	answers := r.clock.Left(v.vmi.UID, "agent", r.delays.Agent)
+	answers := r.clock.Remaining(v.vmi.UID, "agent", r.delays.Agent)
 	return answers, r.guests.Report(ctx, v.vmi, answers == 0)
 }
 
 // migrate moves the instance to the host of its target Pod, once that is scheduled. It returns the remaining time of the
 // migration.
-func (r *instances) migrate(ctx context.Context, v *situation) (time.Duration, error) {
+func (r *instances) migrate(ctx context.Context, v *instanceState) (time.Duration, error) {
 	if v.target == nil || v.target.Spec.NodeName == "" {
 		return 0, nil
 	}
@@ -256,7 +256,7 @@ func (r *instances) migrate(ctx context.Context, v *situation) (time.Duration, e
 		return 0, fmt.Errorf("reading host: %w", err)
 	}
 	state := v.vmi.Status.MigrationState
-	if left := r.clock.Left(v.vmi.UID, "migration "+string(state.MigrationUID), r.delays.Migration); left > 0 || !cluster.Alive(host) {
+	if left := r.clock.Remaining(v.vmi.UID, "migration "+string(state.MigrationUID), r.delays.Migration); left > 0 || !cluster.HostReady(host) {
 		return left, nil
 	}
 	state.Completed, state.TargetNode, state.EndTimestamp = true, host.Name, ptr.To(metav1.Now())
@@ -266,8 +266,8 @@ func (r *instances) migrate(ctx context.Context, v *situation) (time.Duration, e
 	return 0, nil
 }
 
-// leave deletes the source Pod of a completed migration.
-func (r *instances) leave(ctx context.Context, v *situation) error {
+// deleteSourcePod deletes the source Pod of a completed migration.
+func (r *instances) deleteSourcePod(ctx context.Context, v *instanceState) error {
 	state := v.vmi.Status.MigrationState
 	for i := range v.pods {
 		if state != nil && state.Completed && v.pods[i].Name == state.SourcePod {
@@ -288,27 +288,27 @@ func (r *instances) terminate(ctx context.Context, pod *corev1.Pod, options ...c
 		return nil
 	}
 	err := r.client.Delete(ctx, pod, append(options, client.Preconditions{UID: &pod.UID})...)
-	if controllers.Settled(err) != nil {
+	if controllers.IgnoreStale(err) != nil {
 		return fmt.Errorf("deleting pod: %w", err)
 	}
 	return nil
 }
 
-// end sets the final phase of an instance. KubeVirt reports nothing more about it.
-func end(v *situation, phase kubevirtv1.VirtualMachineInstancePhase) {
+// setFinalPhase sets the final phase of an instance. KubeVirt reports nothing more about it.
+func setFinalPhase(v *instanceState, phase kubevirtv1.VirtualMachineInstancePhase) {
 	v.vmi.Status.Phase = phase
 	notRunning(v)
 }
 
 // stop stops a deleted instance. It waits for its Pods, which are kept while their host does not respond.
-func (r *instances) stop(ctx context.Context, v *situation) (ctrl.Result, error) {
+func (r *instances) stop(ctx context.Context, v *instanceState) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(v.vmi, kubevirtv1.VirtualMachineInstanceFinalizer) {
 		return ctrl.Result{}, nil
 	}
-	if r.troubles.Has(controllers.NoShutdown, v.vmi) {
+	if r.faults.Has(controllers.NoShutdown, v.vmi) {
 		return ctrl.Result{}, nil
 	}
-	if wait := r.clock.Left(v.vmi.UID, "shutdown", r.delays.Shutdown); wait > 0 {
+	if wait := r.clock.Remaining(v.vmi.UID, "shutdown", r.delays.Shutdown); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	for i := range v.pods {
@@ -322,7 +322,7 @@ func (r *instances) stop(ctx context.Context, v *situation) (ctrl.Result, error)
 	if err := r.guests.Stop(ctx, v.vmi); err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := controllers.RemoveFinalizer(ctx, r.client, v.vmi, instanceFinalizers()...); err != nil {
+	if err := controllers.RemoveFinalizers(ctx, r.client, v.vmi, instanceFinalizers()...); err != nil {
 		return ctrl.Result{}, err
 	}
 	r.guests.Forget(v.vmi)

@@ -18,8 +18,8 @@ const (
 	launcherPrefix = launcherApp + "-"
 	// cpuRatio is how many guest CPUs share one CPU of the host, unless the virtual machine sets requests.
 	cpuRatio = 10
-	// guestGrace is the default number of seconds for the shutdown of a guest, and graceBeside is added for its Pod.
-	guestGrace, graceBeside int64 = 30, 15
+	// guestGrace is the default number of seconds for the shutdown of a guest, and podGrace is added for its Pod.
+	guestGrace, podGrace int64 = 30, 15
 )
 
 // PodName returns the name of an instance's Pod. Target Pods of migrations have another suffix.
@@ -43,21 +43,21 @@ func Pod(vmi *kubevirtv1.VirtualMachineInstance, suffix string) *corev1.Pod {
 	pod.Labels[kubevirtv1.CreatedByLabel] = string(vmi.UID)
 	pod.Labels[kubevirtv1.DeprecatedVirtualMachineNameLabel] = vmi.Name
 	pod.Spec = corev1.PodSpec{
-		RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: ptr.To(ptr.Deref(vmi.Spec.TerminationGracePeriodSeconds, guestGrace) + graceBeside),
+		RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: ptr.To(ptr.Deref(vmi.Spec.TerminationGracePeriodSeconds, guestGrace) + podGrace),
 		AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
 		NodeSelector: map[string]string{kubevirtv1.NodeSchedulable: "true"},
 		Affinity:     vmi.Spec.Affinity.DeepCopy(), Tolerations: vmi.Spec.Tolerations,
 		TopologySpreadConstraints: vmi.Spec.TopologySpreadConstraints, SchedulerName: vmi.Spec.SchedulerName,
 		PriorityClassName: vmi.Spec.PriorityClassName,
-		Containers:        []corev1.Container{{Name: "compute", Image: "simulated/virt-launcher", Resources: demand(&vmi.Spec.Domain)}},
+		Containers:        []corev1.Container{{Name: "compute", Image: "simulated/virt-launcher", Resources: resourcesOf(&vmi.Spec.Domain)}},
 	}
 	maps.Copy(pod.Spec.NodeSelector, vmi.Spec.NodeSelector)
 	return pod
 }
 
-// demand returns the resources that a virtual machine requests: its own requests, or a share of its CPUs and all its memory, plus
+// resourcesOf returns the resources that a virtual machine requests: its own requests, or a share of its CPUs and all its memory, plus
 // the overhead.
-func demand(domain *kubevirtv1.DomainSpec) corev1.ResourceRequirements {
+func resourcesOf(domain *kubevirtv1.DomainSpec) corev1.ResourceRequirements {
 	cpus := virtualCPUs(domain)
 	memory := guestMemory(domain)
 	requests := corev1.ResourceList{}

@@ -35,8 +35,8 @@ type machines struct {
 	written simulation.Guard
 }
 
-// errBehind is returned if an instance is not yet, or still, in the cache: its event follows.
-var errBehind = errors.New("the instance is not in the cache")
+// errStaleCache is returned if an instance is not yet, or still, in the cache: its event follows.
+var errStaleCache = errors.New("the instance is not in the cache")
 
 // Reconcile starts or stops a virtual machine according to its run strategy.
 func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -53,29 +53,29 @@ func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	if vm.DeletionTimestamp != nil {
-		return r.end(ctx, vm, vmi)
+		return r.reconcileDelete(ctx, vm, vmi)
 	}
 	if !controllerutil.ContainsFinalizer(vm, kubevirtv1.VirtualMachineControllerFinalizer) {
-		return ctrl.Result{}, r.meet(ctx, vm)
+		return ctrl.Result{}, r.initialize(ctx, vm)
 	}
 	before := vm.Status.DeepCopy()
 	missing, err := r.volumes(ctx, vm)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if vmi, err = r.run(ctx, vm, vmi, len(missing) == 0); errors.Is(err, errBehind) {
+	if vmi, err = r.reconcileInstance(ctx, vm, vmi, len(missing) == 0); errors.Is(err, errStaleCache) {
 		return ctrl.Result{}, nil
 	} else if err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: r.backsOff(vm)}, r.report(ctx, vm, vmi, missing, *before)
+	return ctrl.Result{RequeueAfter: r.remainingBackoff(vm)}, r.report(ctx, vm, vmi, missing, *before)
 }
 
-// meet initializes a new virtual machine as Harvester and virt-controller do. Until then it is Stopped, whatever its run
+// initialize initializes a new virtual machine as Harvester and virt-controller do. Until then it is Stopped, whatever its run
 // strategy.
-func (r *machines) meet(ctx context.Context, vm *kubevirtv1.VirtualMachine) error {
-	met, err := r.note(ctx, vm, kubevirtv1.VirtualMachineControllerFinalizer)
-	if err != nil || !met {
+func (r *machines) initialize(ctx context.Context, vm *kubevirtv1.VirtualMachine) error {
+	written, err := r.initializeVM(ctx, vm, kubevirtv1.VirtualMachineControllerFinalizer)
+	if err != nil || !written {
 		return err
 	}
 	before := vm.Status.DeepCopy()
@@ -83,11 +83,11 @@ func (r *machines) meet(ctx context.Context, vm *kubevirtv1.VirtualMachine) erro
 	return r.write(ctx, vm, *before)
 }
 
-// mostBackoff is the maximum back-off as a multiple of the first.
-const mostBackoff = 30
+// maxBackoff is the maximum back-off as a multiple of the first.
+const maxBackoff = 30
 
-// backsOff returns the remaining back-off of a virtual machine that has failed before it ran.
-func (r *machines) backsOff(vm *kubevirtv1.VirtualMachine) time.Duration {
+// remainingBackoff returns the remaining back-off of a virtual machine that has failed before it ran.
+func (r *machines) remainingBackoff(vm *kubevirtv1.VirtualMachine) time.Duration {
 	failure := vm.Status.StartFailure
 	if failure == nil || failure.RetryAfterTimestamp == nil {
 		return 0
@@ -95,8 +95,8 @@ func (r *machines) backsOff(vm *kubevirtv1.VirtualMachine) time.Duration {
 	return max(0, failure.RetryAfterTimestamp.Sub(r.clock.Now()))
 }
 
-// noteFailure starts the back-off of a virtual machine whose instance has failed before it ran.
-func (r *machines) noteFailure(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) {
+// recordFailure starts the back-off of a virtual machine whose instance has failed before it ran.
+func (r *machines) recordFailure(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) {
 	if !vmi.IsFinal() || hasRun(vmi) {
 		return
 	}
@@ -104,14 +104,14 @@ func (r *machines) noteFailure(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.Vi
 	if vm.Status.StartFailure != nil {
 		count = vm.Status.StartFailure.ConsecutiveFailCount + 1
 	}
-	retry := r.clock.Now().Add(time.Duration(min(count*count, mostBackoff)) * r.backoff)
+	retry := r.clock.Now().Add(time.Duration(min(count*count, maxBackoff)) * r.backoff)
 	vm.Status.StartFailure = &kubevirtv1.VirtualMachineStartFailure{
 		ConsecutiveFailCount: count, RetryAfterTimestamp: ptr.To(metav1.NewTime(retry)),
 	}
 }
 
-// run creates the instance if it should exist and deletes it if it should not; it returns the resulting instance.
-func (r *machines) run(
+// reconcileInstance creates the instance if it should exist and deletes it if it should not; it returns the resulting instance.
+func (r *machines) reconcileInstance(
 	ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, complete bool,
 ) (*kubevirtv1.VirtualMachineInstance, error) {
 	strategy, err := vm.RunStrategy()
@@ -122,22 +122,22 @@ func (r *machines) run(
 	switch {
 	case vmi == nil:
 		vm.Status.StateChangeRequests = nil
-		if wanted && complete && r.backsOff(vm) == 0 {
+		if wanted && complete && r.remainingBackoff(vm) == 0 {
 			return r.start(ctx, vm)
 		}
 		return nil, nil
-	case vmi.DeletionTimestamp != nil, wanted && !ends(vm, vmi, strategy):
+	case vmi.DeletionTimestamp != nil, wanted && !needsReplacement(vm, vmi, strategy):
 		return vmi, nil
 	}
 	if wanted {
-		r.noteFailure(vm, vmi)
+		r.recordFailure(vm, vmi)
 	}
 	return vmi, r.stop(ctx, vmi)
 }
 
-// ends reports whether an instance must be replaced: it has ended, or a restart was requested. An instance that has shut itself
+// needsReplacement reports whether an instance must be replaced: it has ended, or a restart was requested. An instance that has shut itself
 // down is not replaced if the run strategy restarts it only after a failure.
-func ends(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, strategy kubevirtv1.VirtualMachineRunStrategy) bool {
+func needsReplacement(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, strategy kubevirtv1.VirtualMachineRunStrategy) bool {
 	if vmi.IsFinal() {
 		return vmi.Status.Phase == kubevirtv1.Failed || strategy == kubevirtv1.RunStrategyAlways
 	}
@@ -149,7 +149,7 @@ func ends(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance,
 func (r *machines) start(ctx context.Context, vm *kubevirtv1.VirtualMachine) (*kubevirtv1.VirtualMachineInstance, error) {
 	vmi := instanceOf(vm)
 	if err := r.client.Create(ctx, vmi); apierrors.IsAlreadyExists(err) {
-		return nil, errBehind
+		return nil, errStaleCache
 	} else if err != nil {
 		return nil, fmt.Errorf("creating instance: %w", err)
 	}
@@ -157,7 +157,7 @@ func (r *machines) start(ctx context.Context, vm *kubevirtv1.VirtualMachine) (*k
 }
 
 func (r *machines) stop(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance) error {
-	if err := r.client.Delete(ctx, vmi, client.Preconditions{UID: &vmi.UID}); controllers.Settled(err) != nil {
+	if err := r.client.Delete(ctx, vmi, client.Preconditions{UID: &vmi.UID}); controllers.IgnoreStale(err) != nil {
 		return fmt.Errorf("deleting instance: %w", err)
 	}
 	return nil
@@ -186,8 +186,8 @@ func instanceOf(vm *kubevirtv1.VirtualMachine) *kubevirtv1.VirtualMachineInstanc
 	return vmi
 }
 
-// end ends a deleted virtual machine, after its instance. Its PVCs are kept.
-func (r *machines) end(ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) (ctrl.Result, error) {
+// reconcileDelete ends a deleted virtual machine, after its instance. Its PVCs are kept.
+func (r *machines) reconcileDelete(ctx context.Context, vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance) (ctrl.Result, error) {
 	if len(vm.Finalizers) == 0 {
 		return ctrl.Result{}, nil
 	}

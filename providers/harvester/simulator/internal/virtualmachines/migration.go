@@ -40,12 +40,12 @@ type Migrations struct {
 	client client.Client
 	hosts  *cluster.Hosts
 	now    func() time.Time
-	takes  time.Duration
+	delay  time.Duration
 }
 
 // NewMigrations returns Migrations that use an administrator's client and take the given time.
-func NewMigrations(c client.Client, on *cluster.Hosts, now func() time.Time, takes time.Duration) *Migrations {
-	return &Migrations{client: c, hosts: on, now: now, takes: takes}
+func NewMigrations(c client.Client, on *cluster.Hosts, now func() time.Time, delay time.Duration) *Migrations {
+	return &Migrations{client: c, hosts: on, now: now, delay: delay}
 }
 
 // Migrate live migrates a virtual machine to a host, or to any other host if it is "", and waits for completion. kube-scheduler
@@ -76,7 +76,7 @@ func (m *Migrations) Migrate(ctx context.Context, vm client.ObjectKey, host stri
 	if err := m.client.Create(ctx, target); err != nil {
 		return fmt.Errorf("creating pod: %w", err)
 	}
-	return m.migrated(ctx, vm, target)
+	return m.waitForMigration(ctx, vm, target)
 }
 
 // target returns the Pod to migrate to.
@@ -104,10 +104,10 @@ func (m *Migrations) target(ctx context.Context, vmi *kubevirtv1.VirtualMachineI
 	return pod, nil
 }
 
-// migrated waits until a migration is over. A migration whose Pod is unschedulable fails.
-func (m *Migrations) migrated(ctx context.Context, vm client.ObjectKey, target *corev1.Pod) error {
+// waitForMigration waits until a migration is over. A migration whose Pod is unschedulable fails.
+func (m *Migrations) waitForMigration(ctx context.Context, vm client.ObjectKey, target *corev1.Pod) error {
 	vmi := &kubevirtv1.VirtualMachineInstance{}
-	err := wait.PollUntilContextTimeout(ctx, migrationPoll, m.takes+migrationTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, migrationPoll, m.delay+migrationTimeout, true, func(ctx context.Context) (bool, error) {
 		*vmi = kubevirtv1.VirtualMachineInstance{}
 		if err := m.client.Get(ctx, vm, vmi); err != nil {
 			return false, fmt.Errorf("reading instance: %w", err)
@@ -124,18 +124,18 @@ func (m *Migrations) migrated(ctx context.Context, vm client.ObjectKey, target *
 		}
 		for _, condition := range target.Status.Conditions {
 			if condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable {
-				return false, m.abandon(ctx, vmi, target, condition.Message)
+				return false, m.failMigration(ctx, vmi, target, condition.Message)
 			}
 		}
 		return false, nil
 	})
 	if wait.Interrupted(err) {
-		return m.abandon(ctx, vmi, target, fmt.Sprintf("the pod %s is %s on host %q", target.Name, target.Status.Phase, target.Spec.NodeName))
+		return m.failMigration(ctx, vmi, target, fmt.Sprintf("the pod %s is %s on host %q", target.Name, target.Status.Phase, target.Spec.NodeName))
 	}
 	return err
 }
 
-func (m *Migrations) abandon(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance, target *corev1.Pod, why string) error {
+func (m *Migrations) failMigration(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance, target *corev1.Pod, why string) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if err := m.client.Get(ctx, client.ObjectKeyFromObject(vmi), vmi); err != nil {
 			return err
@@ -192,8 +192,8 @@ func (m *Migrations) Drain(ctx context.Context, host string) error {
 func migratable(vmi *kubevirtv1.VirtualMachineInstance, nodes []corev1.Node) bool {
 	for i := range nodes {
 		node := &nodes[i]
-		takes := node.Name != vmi.Status.NodeName && !node.Spec.Unschedulable && cluster.Alive(node) && node.Labels[kubevirtv1.NodeSchedulable] == "true"
-		if takes && cluster.Suits(&vmi.Spec, node) {
+		available := node.Name != vmi.Status.NodeName && !node.Spec.Unschedulable && cluster.HostReady(node) && node.Labels[kubevirtv1.NodeSchedulable] == "true"
+		if available && cluster.MatchesNode(&vmi.Spec, node) {
 			return true
 		}
 	}
@@ -238,7 +238,7 @@ func (m *Migrations) Restart(ctx context.Context, host string) error {
 			return m.client.Update(ctx, vm)
 		})
 		if err != nil {
-			return fmt.Errorf("starting %s again: %w", vms.Items[i].Name, err)
+			return fmt.Errorf("restarting %s: %w", vms.Items[i].Name, err)
 		}
 	}
 	return nil

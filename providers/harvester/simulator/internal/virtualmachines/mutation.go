@@ -169,8 +169,8 @@ func keepRunStrategy(req admission.Request, vm *kubevirtv1.VirtualMachine) error
 	return nil
 }
 
-// invalid returns why KubeVirt rejects a virtual machine, or "".
-func invalid(vm *kubevirtv1.VirtualMachine) string {
+// validate returns why KubeVirt rejects a virtual machine, or "".
+func validate(vm *kubevirtv1.VirtualMachine) string {
 	if vm.Spec.Template == nil {
 		return "spec.template: missing virtual machine template"
 	}
@@ -186,7 +186,7 @@ func invalid(vm *kubevirtv1.VirtualMachine) string {
 	if problem := disconnected(spec); problem != "" {
 		return problem
 	}
-	if securelyBoots(&spec.Domain) && (spec.Domain.Features == nil || spec.Domain.Features.SMM == nil || !ptr.Deref(spec.Domain.Features.SMM.Enabled, true)) {
+	if usesSecureBoot(&spec.Domain) && (spec.Domain.Features == nil || spec.Domain.Features.SMM == nil || !ptr.Deref(spec.Domain.Features.SMM.Enabled, true)) {
 		return "spec.template.spec.domain.firmware.bootloader.efi.secureBoot: has EFI SecureBoot enabled. SecureBoot requires SMM, which is currently disabled."
 	}
 	return ""
@@ -207,8 +207,8 @@ func disconnected(spec *kubevirtv1.VirtualMachineInstanceSpec) string {
 	return ""
 }
 
-// securelyBoots reports whether the firmware is EFI with secure boot, which is the default for EFI.
-func securelyBoots(domain *kubevirtv1.DomainSpec) bool {
+// usesSecureBoot reports whether the firmware is EFI with secure boot, which is the default for EFI.
+func usesSecureBoot(domain *kubevirtv1.DomainSpec) bool {
 	firmware := domain.Firmware
 	return firmware != nil && firmware.Bootloader != nil && firmware.Bootloader.EFI != nil && ptr.Deref(firmware.Bootloader.EFI.SecureBoot, true)
 }

@@ -44,15 +44,15 @@ type guestInterface struct {
 
 type guestInterfaces []guestInterface
 
-// of returns the static addresses of an interface; none if it uses DHCP.
-func (g guestInterfaces) of(mac string, place int) []string {
+// addressesOf returns the static addresses of an interface; none if it uses DHCP.
+func (g guestInterfaces) addressesOf(mac string, index int) []string {
 	for _, each := range g {
 		if each.mac != "" && strings.EqualFold(each.mac, mac) {
 			return each.addresses
 		}
 	}
-	if place < len(g) && g[place].mac == "" {
-		return g[place].addresses
+	if index < len(g) && g[index].mac == "" {
+		return g[index].addresses
 	}
 	return nil
 }

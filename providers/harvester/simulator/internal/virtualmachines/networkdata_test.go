@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestStaticAddressesAreReadOfBothVersionsOfNetworkData(t *testing.T) {
+func TestStaticAddresses(t *testing.T) {
 	g := NewWithT(t)
 	const mac = "52:54:00:00:00:01"
 	for text, want := range map[string][]string{
@@ -22,7 +22,7 @@ func TestStaticAddressesAreReadOfBothVersionsOfNetworkData(t *testing.T) {
 	} {
 		found, err := staticAddresses([]byte(text))
 		g.Expect(err).NotTo(HaveOccurred(), text)
-		g.Expect(found.of(mac, 0)).To(Equal(want), text)
+		g.Expect(found.addressesOf(mac, 0)).To(Equal(want), text)
 	}
 	_, err := staticAddresses([]byte("version: 2\nethernets: {a: {addresses: [nonsense]}}"))
 	g.Expect(err).To(MatchError(ContainSubstring("nonsense")))

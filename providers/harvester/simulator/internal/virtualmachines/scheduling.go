@@ -20,11 +20,11 @@ import (
 // volumesGate keeps a Pod from being scheduled until its claims are bound.
 const volumesGate = "simulator.harvesterhci.io/volumes"
 
-func (r *instances) pending(ctx context.Context, v *situation) error {
+func (r *instances) pending(ctx context.Context, v *instanceState) error {
 	v.vmi.Status.Phase = kubevirtv1.Pending
-	if v.absent != "" {
+	if v.missingClaim != "" {
 		notRunning(v)
-		unplaced(v, corev1.PodReasonUnschedulable, fmt.Sprintf("PVC %s/%s does not exist, waiting for it to appear", v.vmi.Namespace, v.absent))
+		setUnschedulable(v, corev1.PodReasonUnschedulable, fmt.Sprintf("PVC %s/%s does not exist, waiting for it to appear", v.vmi.Namespace, v.missingClaim))
 		return nil
 	}
 	if v.pod == nil {
@@ -37,7 +37,7 @@ func (r *instances) pending(ctx context.Context, v *situation) error {
 }
 
 // notRunning sets condition Ready of an instance that is not running, with or without a Pod.
-func notRunning(v *situation) {
+func notRunning(v *instanceState) {
 	reason, message := "GuestNotRunning", "Guest VM is not reported as running"
 	if v.pod == nil {
 		reason, message = "PodNotExists", "virt-launcher pod has not yet been scheduled"
@@ -45,9 +45,9 @@ func notRunning(v *situation) {
 	controllers.SetCondition(v.vmi, kubevirtv1.VirtualMachineInstanceReady, corev1.ConditionFalse, reason, message)
 }
 
-// unplaced sets why an instance is not scheduled. virt-controller keeps the first reason until the instance is scheduled,
+// setUnschedulable sets why an instance is not scheduled. virt-controller keeps the first reason until the instance is scheduled,
 // whatever it waits for by then.
-func unplaced(v *situation, reason, message string) {
+func setUnschedulable(v *instanceState, reason, message string) {
 	if controllers.ConditionOf(v.vmi, scheduledCondition) == nil {
 		controllers.SetCondition(v.vmi, scheduledCondition, corev1.ConditionFalse, reason, message)
 	}
@@ -55,7 +55,7 @@ func unplaced(v *situation, reason, message string) {
 
 // launch creates the Pod as soon as the claims exist. A scheduling gate holds the Pod until they are bound, because without
 // PersistentVolumes kube-scheduler cannot check that.
-func (r *instances) launch(ctx context.Context, v *situation) error {
+func (r *instances) launch(ctx context.Context, v *instanceState) error {
 	pod := Pod(v.vmi, string(v.vmi.UID))
 	if v.unbound {
 		pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: volumesGate}}
@@ -68,11 +68,11 @@ func (r *instances) launch(ctx context.Context, v *situation) error {
 }
 
 // scheduling copies kube-scheduler's reason why a Pod is not scheduled to the instance.
-func (r *instances) scheduling(ctx context.Context, v *situation) error {
+func (r *instances) scheduling(ctx context.Context, v *instanceState) error {
 	notRunning(v)
 	switch {
 	case v.pod == nil && len(v.pods) > 0:
-		end(v, kubevirtv1.Failed)
+		setFinalPhase(v, kubevirtv1.Failed)
 	case v.pod == nil:
 		return r.launch(ctx, v)
 	case len(v.pod.Spec.SchedulingGates) > 0:
@@ -80,11 +80,11 @@ func (r *instances) scheduling(ctx context.Context, v *situation) error {
 	case v.pod.Spec.NodeName == "":
 		for _, condition := range v.pod.Status.Conditions {
 			if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-				unplaced(v, condition.Reason, condition.Message)
+				setUnschedulable(v, condition.Reason, condition.Message)
 			}
 		}
-	case cluster.Alive(v.host):
-		controllers.DropCondition(v.vmi, scheduledCondition)
+	case cluster.HostReady(v.host):
+		controllers.RemoveCondition(v.vmi, scheduledCondition)
 		v.vmi.Status.Phase, v.vmi.Status.NodeName = kubevirtv1.Scheduled, v.pod.Spec.NodeName
 		metav1.SetMetaDataLabel(&v.vmi.ObjectMeta, kubevirtv1.NodeNameLabel, v.pod.Spec.NodeName)
 	}
@@ -93,12 +93,12 @@ func (r *instances) scheduling(ctx context.Context, v *situation) error {
 
 // awaitVolumes sets kube-scheduler's condition for a Pod with unbound claims, and removes the scheduling gate once they are
 // bound.
-func (r *instances) awaitVolumes(ctx context.Context, v *situation) error {
+func (r *instances) awaitVolumes(ctx context.Context, v *instanceState) error {
 	if !v.unbound {
 		before := v.pod.DeepCopy()
 		v.pod.Spec.SchedulingGates = nil
-		if err := r.client.Patch(ctx, v.pod, client.MergeFrom(before)); controllers.Settled(err) != nil {
-			return fmt.Errorf("handing pod to the scheduler: %w", err)
+		if err := r.client.Patch(ctx, v.pod, client.MergeFrom(before)); controllers.IgnoreStale(err) != nil {
+			return fmt.Errorf("removing the scheduling gate of pod: %w", err)
 		}
 		return nil
 	}
@@ -108,14 +108,14 @@ func (r *instances) awaitVolumes(ctx context.Context, v *situation) error {
 	}
 	why := fmt.Sprintf("0/%d nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/%[1]d nodes are available: "+
 		"%[1]d Preemption is not helpful for scheduling.", len(nodes.Items))
-	unplaced(v, corev1.PodReasonUnschedulable, why)
+	setUnschedulable(v, corev1.PodReasonUnschedulable, why)
 	for i := range v.pod.Status.Conditions {
 		condition := &v.pod.Status.Conditions[i]
 		if condition.Type != corev1.PodScheduled || condition.Message == why {
 			continue
 		}
 		condition.Reason, condition.Message = corev1.PodReasonUnschedulable, why
-		if err := r.client.Status().Update(ctx, v.pod); controllers.Settled(err) != nil {
+		if err := r.client.Status().Update(ctx, v.pod); controllers.IgnoreStale(err) != nil {
 			return fmt.Errorf("updating pod: %w", err)
 		}
 	}

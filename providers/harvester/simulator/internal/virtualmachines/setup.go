@@ -28,43 +28,43 @@ const createdByField = "label." + kubevirtv1.CreatedByLabel
 
 // Index indexes the Pods of instances.
 func Index(ctx context.Context, set *controllers.Set) error {
-	return set.Index(ctx, &corev1.Pod{}, createdByField, func(obj client.Object) []string { return []string{obj.GetLabels()[kubevirtv1.CreatedByLabel]} })
+	return set.IndexField(ctx, &corev1.Pod{}, createdByField, func(obj client.Object) []string { return []string{obj.GetLabels()[kubevirtv1.CreatedByLabel]} })
 }
 
-// Add adds the controllers. inside simulates the guests.
-func Add(set *controllers.Set, clock *controllers.Clock, delays controllers.Delays, inside *Guests) error {
+// Add adds the controllers. guests simulates the guests.
+func Add(set *controllers.Set, clock *controllers.Clock, delays controllers.Delays, guests *Guests) error {
 	c := set.Client()
 	return errors.Join(
-		machinesOf(set).Complete(&machines{
-			harvester: harvester{client: c, guests: inside, troubles: set.Troubles()}, clock: clock, backoff: delays.FirstBackoff(),
+		machineController(set).Complete(&machines{
+			harvester: harvester{client: c, guests: guests, faults: set.Faults()}, clock: clock, backoff: delays.FirstBackoff(),
 		}),
-		instancesOf(set).Watches(&corev1.PersistentVolumeClaim{}, set.Finding(&kubevirtv1.VirtualMachineInstanceList{}, cluster.ClaimField)).
-			Complete(&instances{client: c, clock: clock, delays: delays, troubles: set.Troubles(), guests: inside}),
+		instanceController(set).Watches(&corev1.PersistentVolumeClaim{}, set.EnqueueByField(&kubevirtv1.VirtualMachineInstanceList{}, cluster.ClaimField)).
+			Complete(&instances{client: c, clock: clock, delays: delays, faults: set.Faults(), guests: guests}),
 	)
 }
 
-// AddBeside adds the controllers that complement the real virt-controller: Harvester's, and that of virt-handler, which writes
+// AddForKubeVirt adds the controllers that complement the real virt-controller: Harvester's, and that of virt-handler, which writes
 // with the permissions of virt-handler.
-func AddBeside(set *controllers.Set, clock *controllers.Clock, delays controllers.Delays, inside *Guests, as client.Client) error {
+func AddForKubeVirt(set *controllers.Set, clock *controllers.Clock, delays controllers.Delays, guests *Guests, as client.Client) error {
 	c := set.Client()
 	return errors.Join(
-		machinesOf(set).Complete(&harvester{client: c, guests: inside, troubles: set.Troubles()}),
-		instancesOf(set).Complete(&handlers{
-			instances: instances{client: c, clock: clock, delays: delays, troubles: set.Troubles(), guests: inside}, as: as,
+		machineController(set).Complete(&harvester{client: c, guests: guests, faults: set.Faults()}),
+		instanceController(set).Complete(&handlers{
+			instances: instances{client: c, clock: clock, delays: delays, faults: set.Faults(), guests: guests}, as: as,
 		}),
 		set.Controller("heartbeat").For(&corev1.Node{}).Complete(&heartbeats{client: c}),
 	)
 }
 
-func machinesOf(set *controllers.Set) *builder.Builder {
+func machineController(set *controllers.Set) *builder.Builder {
 	return set.Controller("virtualmachine").For(&kubevirtv1.VirtualMachine{}).Owns(&kubevirtv1.VirtualMachineInstance{}).
-		WatchesRawSource(set.Wakening(&kubevirtv1.VirtualMachineList{}))
+		WatchesRawSource(set.EnqueueOnFaultChange(&kubevirtv1.VirtualMachineList{}))
 }
 
-func instancesOf(set *controllers.Set) *builder.Builder {
+func instanceController(set *controllers.Set) *builder.Builder {
 	return set.Controller("virtualmachineinstance").For(&kubevirtv1.VirtualMachineInstance{}).Owns(&corev1.Pod{}).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(instancesOfHost(set.Client()))).
-		WatchesRawSource(set.Wakening(&kubevirtv1.VirtualMachineInstanceList{}))
+		WatchesRawSource(set.EnqueueOnFaultChange(&kubevirtv1.VirtualMachineInstanceList{}))
 }
 
 // instancesOfHost returns the instances that have a Pod on the host.

@@ -45,7 +45,7 @@ func (r *machines) write(ctx context.Context, vm *kubevirtv1.VirtualMachine, bef
 	if apiequality.Semantic.DeepEqual(before, vm.Status) {
 		return nil
 	}
-	if err := r.client.Status().Update(ctx, vm); controllers.Settled(err) != nil {
+	if err := r.client.Status().Update(ctx, vm); controllers.IgnoreStale(err) != nil {
 		return fmt.Errorf("updating status: %w", err)
 	} else if err == nil {
 		r.written.Wrote(vm)
@@ -82,7 +82,7 @@ func printableOf(vmi *kubevirtv1.VirtualMachineInstance) kubevirtv1.VirtualMachi
 	case kubevirtv1.Pending:
 		return kubevirtv1.VirtualMachineStatusWaitingForVolumeBinding
 	case kubevirtv1.Running:
-		if migrates(vmi) {
+		if isMigrating(vmi) {
 			return kubevirtv1.VirtualMachineStatusMigrating
 		}
 		if controllers.ConditionOf(vmi, kubevirtv1.VirtualMachineInstancePaused) != nil {

@@ -14,12 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Plug simulates the subresource addvolume of a virtual machine, which a guest cluster's CSI driver uses to attach a volume to a
+// AttachVolume simulates the subresource addvolume of a virtual machine, which a guest cluster's CSI driver uses to attach a volume to a
 // Node: it adds the volume to the virtual machine and to its instance, named after the claim. KubeVirt lets only its own
 // components change the instance: as must write as one of them.
-func Plug(ctx context.Context, c client.Client, as client.Writer, vm client.ObjectKey, claim string) error {
-	return replug(ctx, c, as, vm, func(spec *kubevirtv1.VirtualMachineInstanceSpec) bool {
-		if at(spec, claim) >= 0 {
+func AttachVolume(ctx context.Context, c client.Client, as client.Writer, vm client.ObjectKey, claim string) error {
+	return changeVolumes(ctx, c, as, vm, func(spec *kubevirtv1.VirtualMachineInstanceSpec) bool {
+		if volumeIndex(spec, claim) >= 0 {
 			return false
 		}
 		spec.Volumes = append(spec.Volumes, kubevirtv1.Volume{Name: claim, VolumeSource: kubevirtv1.VolumeSource{
@@ -34,29 +34,29 @@ func Plug(ctx context.Context, c client.Client, as client.Writer, vm client.Obje
 	})
 }
 
-// Unplug simulates the subresource removevolume.
-func Unplug(ctx context.Context, c client.Client, as client.Writer, vm client.ObjectKey, claim string) error {
-	return replug(ctx, c, as, vm, func(spec *kubevirtv1.VirtualMachineInstanceSpec) bool {
-		at := at(spec, claim)
-		if at < 0 || spec.Volumes[at].PersistentVolumeClaim == nil || !spec.Volumes[at].PersistentVolumeClaim.Hotpluggable {
+// DetachVolume simulates the subresource removevolume.
+func DetachVolume(ctx context.Context, c client.Client, as client.Writer, vm client.ObjectKey, claim string) error {
+	return changeVolumes(ctx, c, as, vm, func(spec *kubevirtv1.VirtualMachineInstanceSpec) bool {
+		i := volumeIndex(spec, claim)
+		if i < 0 || spec.Volumes[i].PersistentVolumeClaim == nil || !spec.Volumes[i].PersistentVolumeClaim.Hotpluggable {
 			return false
 		}
-		spec.Volumes = slices.Delete(spec.Volumes, at, at+1)
+		spec.Volumes = slices.Delete(spec.Volumes, i, i+1)
 		spec.Domain.Devices.Disks = slices.DeleteFunc(spec.Domain.Devices.Disks, func(d kubevirtv1.Disk) bool { return d.Name == claim })
 		return true
 	})
 }
 
-func at(spec *kubevirtv1.VirtualMachineInstanceSpec, volume string) int {
+func volumeIndex(spec *kubevirtv1.VirtualMachineInstanceSpec, volume string) int {
 	return slices.IndexFunc(spec.Volumes, func(v kubevirtv1.Volume) bool { return v.Name == volume })
 }
 
 // errUnchanged is returned if the volume is already attached, or not attached.
-var errUnchanged = errors.New("the virtual machine has the volume already, or has none of that name that can be unplugged")
+var errUnchanged = errors.New("the volume is already attached, or is not attached as a hotpluggable volume")
 
-// replug changes a virtual machine, and its instance if it exists and has not been changed yet, because it may have been created
+// changeVolumes changes a virtual machine, and its instance if it exists and has not been changed yet, because it may have been created
 // in between.
-func replug(ctx context.Context, c client.Client, as client.Writer, key client.ObjectKey, change func(*kubevirtv1.VirtualMachineInstanceSpec) bool) error {
+func changeVolumes(ctx context.Context, c client.Client, as client.Writer, key client.ObjectKey, change func(*kubevirtv1.VirtualMachineInstanceSpec) bool) error {
 	vm, vmi := &kubevirtv1.VirtualMachine{}, &kubevirtv1.VirtualMachineInstance{}
 	err := update(ctx, c, vm, func() error {
 		if err := c.Get(ctx, key, vm); err != nil {
