@@ -113,7 +113,7 @@ func KubeVirtOf(getenv func(string) string) []Option {
 	return []Option{WithKubeVirt(KubeVirt{Folder: folder, Logs: getenv("FAULTLINE_KUBEVIRT_LOGS")})}
 }
 
-// WithDelays sets the times that operations take. The default is no delay.
+// WithDelays sets the times that operations take. By default operations take no time.
 func WithDelays(delays Delays) Option { return func(s *settings) { s.delays = delays } }
 
 // WithHooks sets the hooks for virtual machines that boot or stop.

@@ -219,7 +219,7 @@ func (k *KubeVirt) waitForAPI(ctx context.Context, api *Process, address string)
 	return err
 }
 
-// register registers the webhooks of virt-api by URL, because there is no Service.
+// register registers the webhooks of virt-api by URL, because virt-api has no Service.
 func (k *KubeVirt) register(ctx context.Context, address string) error {
 	var objects []client.Object
 	for _, configuration := range k.release.mutating {

@@ -52,7 +52,7 @@ func (k *Keys) Generated(provider string) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// NoProvider reports whether there is no key provider.
+// NoProvider reports whether no key provider is registered.
 func (k *Keys) NoProvider() bool { return len(k.providers()) == 0 }
 
 // Has reports whether a provider has generated the key, or generates it on demand.
