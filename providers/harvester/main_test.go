@@ -128,7 +128,7 @@ func documentedRights(t *testing.T) []rbacv1.PolicyRule {
 	return role.Rules
 }
 
-func TestVariablesOfTheComponentsReachTheManager(t *testing.T) {
+func TestComponentVariables(t *testing.T) {
 	for name, tc := range map[string]struct {
 		variables map[string]string
 		want      []string

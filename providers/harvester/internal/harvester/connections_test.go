@@ -90,8 +90,8 @@ func TestKubeconfigProblems(t *testing.T) {
 			"}}], contexts: [{name: x, context: {cluster: c, user: u}}], current-context: x}")
 	}
 	for name, tc := range map[string]struct {
-		kubeconfig   []byte
-		reason, says string
+		kubeconfig      []byte
+		reason, message string
 	}{
 		"none":                {nil, infrav1.KubeconfigInvalidReason, "is missing or empty"},
 		"no context":          {[]byte("{apiVersion: v1, kind: Config}"), infrav1.KubeconfigInvalidReason, "current-context"},
@@ -107,7 +107,7 @@ func TestKubeconfigProblems(t *testing.T) {
 			w.identity(tc.kubeconfig)
 			problem := w.waitForProblem(w.asker(harvester.Cluster, "c"))
 			w.Expect(problem.Reason).To(Equal(tc.reason), problem.Message)
-			w.Expect(problem.Message).To(ContainSubstring(tc.says))
+			w.Expect(problem.Message).To(ContainSubstring(tc.message))
 		})
 	}
 }
@@ -148,7 +148,7 @@ func TestKubeconfigForAnotherHarvesterIsRejected(t *testing.T) {
 	w.Expect(problem.Message).To(ContainSubstring("that-of-another"))
 }
 
-func TestASecretOfAnotherNamespaceIsUsedAsLongAsItAllowsThat(t *testing.T) {
+func TestSecretOfAnotherNamespace(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.identity(sim.Kubeconfig())
@@ -195,7 +195,7 @@ func (w *fixture) allow(namespaces string) {
 	w.Expect(w.client.Update(w.t.Context(), secret)).To(Succeed())
 }
 
-func TestAHarvesterThatNeverStopsAnsweringIsEnded(t *testing.T) {
+func TestEndlessResponseIsCancelled(t *testing.T) {
 	t.Parallel()
 	const most = 1 << 20
 	var sent atomic.Int64

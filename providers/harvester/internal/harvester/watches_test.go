@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestWatchesThatEndedAndAreNotOpenedAgainAreForgotten(t *testing.T) {
+func TestEndedWatchesExpire(t *testing.T) {
 	g := NewWithT(t)
 	w := newWatches()
 	for i := range 30 {
@@ -29,7 +29,7 @@ func TestWatchesThatEndedAndAreNotOpenedAgainAreForgotten(t *testing.T) {
 	g.Expect(w.reopenSince).To(BeEmpty())
 }
 
-func TestAnswersAboutWhatMachinesReferToAreBoundedAndForgotten(t *testing.T) {
+func TestRecentResponsesAreBoundedAndExpire(t *testing.T) {
 	g := NewWithT(t)
 	c := clocktesting.NewFakeClock(time.Now())
 	r := newRecent(c)

@@ -129,7 +129,7 @@ func TestHoldersOfLargePoolMoveToBlocks(t *testing.T) {
 	}
 }
 
-func TestAMachineGetsAnAddressOfALargePoolThatNoLoadBalancerHolds(t *testing.T) {
+func TestMachineClaimsFromLargePool(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := created(t, "both-", "", lbv1.Range{Subnet: "10.17.0.0/21"})
@@ -241,7 +241,7 @@ func TestEmptyBlockIsDeleted(t *testing.T) {
 	g.Expect(object(t, made.Name).Status.Available).To(BeNumerically(">", 1<<62))
 }
 
-func TestAPoolWithTheLongestOfNamesStaysBelowAMebibyte(t *testing.T) {
+func TestPoolSizeLimit(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	full := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("p", 253)}, Status: lbv1.IPPoolStatus{
@@ -260,7 +260,7 @@ func TestAPoolWithTheLongestOfNamesStaysBelowAMebibyte(t *testing.T) {
 }
 
 // A write that takes effect after its response timed out is found by the next reader of the pool.
-func TestALoadBalancerThatHoldsSeveralAddressesKeepsTheOneThatItUses(t *testing.T) {
+func TestRepair(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := created(t, "several-", "", lbv1.Range{Subnet: "10.20.0.0/24"})
@@ -303,7 +303,7 @@ func TestGive(t *testing.T) {
 	g.Expect(allocator.Give(t.Context(), made.Name, "default/b", netip.MustParseAddr("10.22.0.9"))).To(MatchError(allocation.ErrOutside))
 }
 
-func TestAnAddressThatALoadBalancerOutsideTheScopeShowsIsFree(t *testing.T) {
+func TestShownAddressOutsideScopeIsFree(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := created(t, "stranger-", "", lbv1.Range{Subnet: "172.31.0.0/30"}) // a single address
@@ -347,7 +347,7 @@ func TestStatusUpdateReadsChangesOfOthers(t *testing.T) {
 	g.Expect(last.IP.String()).To(Equal("10.23.0.5"))
 }
 
-func TestAnAddressIsReleasedToAPoolThatGivesNone(t *testing.T) {
+func TestReleaseToInvalidPool(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := created(t, "spoilt-", "", lbv1.Range{Subnet: "10.24.0.0/24"})

@@ -60,7 +60,7 @@ func whole(t *testing.T, pool *lbv1.IPPool, first string, allocated map[string]s
 	return block
 }
 
-func TestABlockIsFor32NeighboursAndSaysWhich(t *testing.T) {
+func TestBlockOfAddress(t *testing.T) {
 	t.Parallel()
 	for subnet, first := range map[string]string{"10.27.0.0/16": "10.27.0.0 10.27.0.32/27 10.27.0.32-27", "fd00:27::/64": "fd00:27:: fd00:27::20/123 fd000027000000000000000000000020-123"} {
 		g := NewWithT(t)
@@ -115,7 +115,7 @@ func TestBlockOfEarlierVersionIsKept(t *testing.T) {
 }
 
 // A manager of an earlier version that lost the leader election may have a write in flight to a block in one of its open sections.
-func TestAWriteOfAnEarlierVersionThatArrivesLateFails(t *testing.T) {
+func TestLateWriteOfEarlierVersionIsFenced(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	pool := marked(t, "upgraded-", "10.29.0.0/16", map[string]string{"loadbalancer.harvesterhci.io/writers": `{"earlier":["10.29.7.0"]}`})
@@ -203,7 +203,7 @@ func (w *poolWrites) Patch(ctx context.Context, o client.Object, p client.Patch,
 }
 
 // The pool may be large.
-func TestAPoolWithBlocksIsWrittenOnceFor256Addresses(t *testing.T) {
+func TestPoolWithBlocksIsWrittenOnceFor256Addresses(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	pool := marked(t, "seldom-", "10.31.0.0/16", nil)

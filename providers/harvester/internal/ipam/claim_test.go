@@ -114,7 +114,7 @@ func stored(t *testing.T, name string) lbv1.IPPoolStatus {
 	return now.Status
 }
 
-func TestMachinesOfTwoManagersThatClaimAtOnceGetAddressesOfTheirOwn(t *testing.T) {
+func TestConcurrentClaimsOfTwoManagers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := created(t, "busy-", "", lbv1.Range{Subnet: "10.1.0.0/24"})
@@ -166,7 +166,7 @@ func TestClaimsAreStoredInBatches(t *testing.T) {
 	g.Expect(h.reads.Load()+h.writes.Load()).To(BeNumerically("<", 100), "requests for 100 addresses")
 }
 
-func TestAnAddressIsTakenFromThePoolAsItIsAlsoWhenTheCacheIsBehind(t *testing.T) {
+func TestClaimWithStaleCache(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := created(t, "stale-", "", lbv1.Range{Subnet: "10.3.0.0/30"})
@@ -184,7 +184,7 @@ func TestAnAddressIsTakenFromThePoolAsItIsAlsoWhenTheCacheIsBehind(t *testing.T)
 	g.Expect(stored(t, made.Name).Allocated).To(HaveLen(1))
 }
 
-func TestAMachineGetsAnAddressOfTheNextPoolThatIsForItsNetworkAndHasOne(t *testing.T) {
+func TestClaimSkipsUnsuitablePools(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	h, claimer := &harvester{Client: api}, &ipam.Claimer{}
@@ -211,7 +211,7 @@ func TestAMachineGetsAnAddressOfTheNextPoolThatIsForItsNetworkAndHasOne(t *testi
 		ContainSubstring("is for network default/vlan2, and the machine is on default/vlan1"))))
 }
 
-func TestAMachineGetsAnAddressOfTheNextPoolWhereOneIsBeingDeleted(t *testing.T) {
+func TestClaimSkipsDeletedPool(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	h, claimer := &harvester{Client: api}, &ipam.Claimer{}
@@ -230,7 +230,7 @@ func TestAMachineGetsAnAddressOfTheNextPoolWhereOneIsBeingDeleted(t *testing.T) 
 }
 
 // Users who write a pool create it without a status, some of whose fields are required.
-func TestAPoolThatHasNoStatusYetGivesItsOnlyAddress(t *testing.T) {
+func TestPoolWithoutStatus(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	bare := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"ranges": []any{map[string]any{"subnet": "10.7.0.1/32"}}}}}
@@ -251,7 +251,7 @@ func TestInvalidPoolReportsCause(t *testing.T) {
 }
 
 // The next reconcile of a deletion releases the address again, which has another holder by then.
-func TestD1AReleaseThatComesAgainLeavesTheAddressWithItsNewHolder(t *testing.T) {
+func TestD1RepeatedReleaseKeepsNewHolder(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	h, claimer := &harvester{Client: api}, &ipam.Claimer{}
@@ -266,7 +266,7 @@ func TestD1AReleaseThatComesAgainLeavesTheAddressWithItsNewHolder(t *testing.T) 
 	g.Expect(stored(t, made.Name).Allocated).To(Equal(map[string]string{"10.6.0.1": "ns/b"}))
 }
 
-func TestTheNetworkOfAPoolIsComparedWithoutTheNamespaceThatOneOfTheNamesLacks(t *testing.T) {
+func TestForNetworks(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for _, tc := range []struct {
@@ -285,7 +285,7 @@ func TestTheNetworkOfAPoolIsComparedWithoutTheNamespaceThatOneOfTheNamesLacks(t 
 	}
 }
 
-func TestAnAllocatorGivesTheSameAddressAgainAndTakesItBackOnce(t *testing.T) {
+func TestClaimAndReleaseAreIdempotent(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := created(t, "allocator-", "", lbv1.Range{Subnet: "10.8.0.1/32"})

@@ -21,8 +21,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 )
 
-// act is a claim or a release as seen by the client. The result of a claim is known when it has returned.
-type act struct {
+// operation is a claim or a release as seen by the client. The result of a claim is known when it has returned.
+type operation struct {
 	claims bool
 	id     string
 	ip     netip.Addr
@@ -32,11 +32,11 @@ type act struct {
 func oneHolder() porcupine.Model {
 	return porcupine.Model{
 		Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
-			return partitioned(history, func(a act) netip.Addr { return a.ip })
+			return partitioned(history, func(a operation) netip.Addr { return a.ip })
 		},
 		Init: func() any { return "" },
 		Step: func(state, input, _ any) (bool, any) {
-			holder, is := state.(string), input.(act)
+			holder, is := state.(string), input.(operation)
 			switch {
 			case is.claims:
 				return holder == "" || holder == is.id, is.id
@@ -52,11 +52,11 @@ func oneHolder() porcupine.Model {
 func oneAddress() porcupine.Model {
 	return porcupine.Model{
 		Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
-			return partitioned(history, func(a act) string { return a.id })
+			return partitioned(history, func(a operation) string { return a.id })
 		},
 		Init: func() any { return netip.Addr{} },
 		Step: func(state, input, _ any) (bool, any) {
-			has, is := state.(netip.Addr), input.(act)
+			has, is := state.(netip.Addr), input.(operation)
 			if !is.claims {
 				return true, netip.Addr{}
 			}
@@ -65,17 +65,17 @@ func oneAddress() porcupine.Model {
 	}
 }
 
-func partitioned[K comparable](history []porcupine.Operation, by func(act) K) [][]porcupine.Operation {
+func partitioned[K comparable](history []porcupine.Operation, by func(operation) K) [][]porcupine.Operation {
 	parts := map[K][]porcupine.Operation{}
 	for _, o := range history {
-		key := by(o.Input.(act))
+		key := by(o.Input.(operation))
 		parts[key] = append(parts[key], o)
 	}
 	return slices.Collect(maps.Values(parts))
 }
 
-// witness watches all stored versions of a pool in order.
-type witness struct {
+// observer watches all stored versions of a pool in order.
+type observer struct {
 	t      *testing.T
 	pool   string
 	events watch.Interface
@@ -86,13 +86,13 @@ type witness struct {
 
 // follow starts to watch for holders with two addresses. All holders are either in blocks, which are of one kind, so that the order of
 // writes is known, or in the pool.
-func follow(t *testing.T, pool string, inBlocks bool) *witness {
+func follow(t *testing.T, pool string, inBlocks bool) *observer {
 	t.Helper()
 	c, err := client.NewWithWatch(config, client.Options{Scheme: api.Scheme(), Mapper: api.RESTMapper()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &witness{t: t, pool: pool, ended: make(chan struct{}), found: map[string]string{}}
+	w := &observer{t: t, pool: pool, ended: make(chan struct{}), found: map[string]string{}}
 	var kind client.ObjectList = &lbv1.IPPoolList{}
 	var of client.ListOption = client.MatchingFields{"metadata.name": pool}
 	if inBlocks {
@@ -105,11 +105,11 @@ func follow(t *testing.T, pool string, inBlocks bool) *witness {
 	if w.events, err = c.Watch(t.Context(), kind, since, of); err != nil {
 		t.Fatal(err)
 	}
-	go w.look()
+	go w.observe()
 	return w
 }
 
-func (w *witness) look() {
+func (w *observer) observe() {
 	defer close(w.ended)
 	stored := map[string]map[string]string{}
 	for event := range w.events.ResultChan() {
@@ -138,11 +138,11 @@ func (w *witness) look() {
 	}
 }
 
-// endAnnotation is on the last version that a witness reads.
+// endAnnotation is on the last version that an observer reads.
 const endAnnotation = "test/end"
 
 // end returns the holders that had two addresses, once all stored versions have been read.
-func (w *witness) end(inBlocks bool) map[string]string {
+func (w *observer) end(inBlocks bool) map[string]string {
 	w.t.Helper()
 	defer w.events.Stop()
 	end := map[string]string{endAnnotation: "true"}
@@ -168,13 +168,13 @@ func (w *witness) end(inBlocks bool) map[string]string {
 func TestModelsDetectInvalidHistories(t *testing.T) {
 	t.Parallel()
 	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
-	history := func(acts ...act) (all []porcupine.Operation) {
+	history := func(acts ...operation) (all []porcupine.Operation) {
 		for i, act := range acts {
 			all = append(all, porcupine.Operation{Input: act, Call: int64(2 * i), Return: int64(2*i + 1)})
 		}
 		return all
 	}
-	together := history(act{true, "x", a}, act{true, "y", a}, act{false, "x", a})
+	together := history(operation{true, "x", a}, operation{true, "y", a}, operation{false, "x", a})
 	for i := range together {
 		together[i].Call, together[i].Return = 0, 9
 	}
@@ -182,14 +182,14 @@ func TestModelsDetectInvalidHistories(t *testing.T) {
 		history               []porcupine.Operation
 		oneHolder, oneAddress bool
 	}{
-		"the same again":                      {history(act{true, "x", a}, act{true, "x", a}), true, true},
-		"one after the other":                 {history(act{true, "x", a}, act{false, "x", a}, act{true, "y", a}), true, true},
-		"another one after a release":         {history(act{true, "x", a}, act{false, "x", a}, act{true, "x", b}), true, true},
+		"the same again":                      {history(operation{true, "x", a}, operation{true, "x", a}), true, true},
+		"one after the other":                 {history(operation{true, "x", a}, operation{false, "x", a}, operation{true, "y", a}), true, true},
+		"another one after a release":         {history(operation{true, "x", a}, operation{false, "x", a}, operation{true, "x", b}), true, true},
 		"all at once":                         {together, true, true},
-		"two have the same":                   {history(act{true, "x", a}, act{true, "y", a}), false, true},
-		"released by another client":          {history(act{true, "x", a}, act{false, "z", a}, act{true, "y", a}), false, true},
-		"one has two":                         {history(act{true, "x", a}, act{true, "x", b}), true, false},
-		"one has two, and was released early": {history(act{false, "x", a}, act{true, "x", a}, act{true, "x", b}), true, false},
+		"two have the same":                   {history(operation{true, "x", a}, operation{true, "y", a}), false, true},
+		"released by another client":          {history(operation{true, "x", a}, operation{false, "z", a}, operation{true, "y", a}), false, true},
+		"one has two":                         {history(operation{true, "x", a}, operation{true, "x", b}), true, false},
+		"one has two, and was released early": {history(operation{false, "x", a}, operation{true, "x", a}, operation{true, "x", b}), true, false},
 	} {
 		if got := porcupine.CheckOperations(oneHolder(), tc.history); got != tc.oneHolder {
 			t.Errorf("%s: oneHolder returns %t", name, got)

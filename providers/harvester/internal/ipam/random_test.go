@@ -39,8 +39,8 @@ const (
 	workers        = 8
 )
 
-// play is one run: managers that allocate addresses of a pool, and their clients.
-type play struct {
+// simulation is one run: managers that allocate addresses of a pool, and their clients.
+type simulation struct {
 	t        *testing.T
 	seed     uint64
 	pool     string
@@ -55,14 +55,14 @@ type play struct {
 	lives map[string][]netip.Addr
 	// several has the ids that had two addresses at once.
 	several map[string]string
-	// kept are existing load balancers, which must keep the addresses that they show despite edits.
-	kept map[string]*lbv1.LoadBalancer
+	// existing are existing load balancers, which must keep the addresses that they show despite edits.
+	existing map[string]*lbv1.LoadBalancer
 }
 
-func (p *play) random(of uint64) *rand.Rand { return rand.New(rand.NewPCG(p.seed, of)) }
+func (p *simulation) random(of uint64) *rand.Rand { return rand.New(rand.NewPCG(p.seed, of)) }
 
-// did records operations since the moment.
-func (p *play) did(since int64, acts ...act) {
+// record records operations since the moment.
+func (p *simulation) record(since int64, acts ...operation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, a := range acts {
@@ -75,8 +75,8 @@ func (p *play) did(since int64, acts ...act) {
 	}
 }
 
-// until calls managers, in random order, until one succeeds.
-func (p *play) until(random *rand.Rand, do func(context.Context, *ipam.Allocator) error) error {
+// retry calls managers, in random order, until one succeeds.
+func (p *simulation) retry(random *rand.Rand, do func(context.Context, *ipam.Allocator) error) error {
 	var err error
 	for range 200 {
 		p.stage.RLock()
@@ -100,7 +100,7 @@ func pause(random *rand.Rand) {
 }
 
 // work claims and releases addresses for its own holders. Some are replaced by new ones, for which no manager has an address cached.
-func (p *play) work(worker, times int) {
+func (p *simulation) work(worker, times int) {
 	random := p.random(uint64(100 + worker))
 	var former [2]int
 	for range times {
@@ -116,7 +116,7 @@ func (p *play) work(worker, times int) {
 }
 
 // claim calls one manager, or two concurrently.
-func (p *play) claim(random *rand.Rand, id string) {
+func (p *simulation) claim(random *rand.Rand, id string) {
 	var wg sync.WaitGroup
 	if random.IntN(2) == 0 {
 		other := p.random(random.Uint64())
@@ -126,10 +126,10 @@ func (p *play) claim(random *rand.Rand, id string) {
 	wg.Wait()
 }
 
-func (p *play) claimOnce(random *rand.Rand, id string) {
+func (p *simulation) claimOnce(random *rand.Rand, id string) {
 	since := p.now.Add(1)
 	var got ipam.Claimed
-	err := p.until(random, func(ctx context.Context, a *ipam.Allocator) (err error) {
+	err := p.retry(random, func(ctx context.Context, a *ipam.Allocator) (err error) {
 		got, err = a.Claim(ctx, p.pool, id)
 		return err
 	})
@@ -137,12 +137,12 @@ func (p *play) claimOnce(random *rand.Rand, id string) {
 		p.t.Errorf("seed %d: %s gets no address: %v", p.seed, id, err)
 		return
 	}
-	p.did(since, act{true, id, got.IP})
+	p.record(since, operation{true, id, got.IP})
 }
 
-func (p *play) release(random *rand.Rand, id string) {
+func (p *simulation) release(random *rand.Rand, id string) {
 	since := p.now.Add(1)
-	err := p.until(random, func(ctx context.Context, a *ipam.Allocator) error { return a.Release(ctx, p.pool, id) })
+	err := p.retry(random, func(ctx context.Context, a *ipam.Allocator) error { return a.Release(ctx, p.pool, id) })
 	if err != nil {
 		p.t.Errorf("seed %d: %s cannot release: %v", p.seed, id, err)
 		return
@@ -151,28 +151,28 @@ func (p *play) release(random *rand.Rand, id string) {
 	had := slices.Clone(p.lives[id])
 	p.mu.Unlock()
 	for _, ip := range had {
-		p.did(since, act{false, id, ip})
+		p.record(since, operation{false, id, ip})
 	}
 }
 
-// meddle writes the pool as other clients do: it adds and removes its own holder with reads and updates of the whole object, and corrupts
-// the rest of the status.
-func (p *play) meddle(times int, adds bool) {
+// editConcurrently writes the pool as other clients do: it adds and removes its own holder with reads and updates of the whole object, and
+// corrupts the rest of the status.
+func (p *simulation) editConcurrently(times int, adds bool) {
 	random := p.random(99)
 	mine := map[string]bool{}
 	for range times {
 		since := p.now.Add(1)
 		now := object(p.t, p.pool)
-		var done []act
+		var done []operation
 		for ip, id := range now.Status.Allocated {
 			if mine[ip] && random.IntN(2) == 0 {
 				delete(now.Status.Allocated, ip)
-				done = append(done, act{false, id, netip.MustParseAddr(ip)})
+				done = append(done, operation{false, id, netip.MustParseAddr(ip)})
 			}
 		}
 		if adds {
 			ip := netip.MustParsePrefix(now.Spec.Ranges[0].Subnet).Addr().Next().Next()
-			for now.Status.Allocated[ip.String()] != "" || p.kept[ip.String()] != nil { // the pool does not record the latter
+			for now.Status.Allocated[ip.String()] != "" || p.existing[ip.String()] != nil { // the pool does not record the latter
 				ip = ip.Next()
 			}
 			if now.Status.Allocated == nil {
@@ -181,12 +181,12 @@ func (p *play) meddle(times int, adds bool) {
 			now.Status.Allocated[ip.String()] = "machines/m-" + ip.String()
 			now.Status.LastAllocated = ip.String()
 			mine[ip.String()] = true
-			done = append(done, act{true, "machines/m-" + ip.String(), ip})
+			done = append(done, operation{true, "machines/m-" + ip.String(), ip})
 		}
 		now.Status.Total, now.Status.Available = random.Int64N(100), -1
 		now.Status.AllocatedHistory = map[string]string{"nonsense": "x", "10.99.99.99": "default/lb-0-0-0"}
 		if err := api.Update(p.t.Context(), now); err == nil {
-			p.did(since, done...)
+			p.record(since, done...)
 		} else if !apierrors.IsConflict(err) {
 			p.t.Error(err)
 		}
@@ -195,9 +195,9 @@ func (p *play) meddle(times int, adds bool) {
 }
 
 // keep creates load balancers that show an address of the pool.
-func (p *play) keep(count int) {
+func (p *simulation) keep(count int) {
 	p.t.Helper()
-	p.kept = map[string]*lbv1.LoadBalancer{}
+	p.existing = map[string]*lbv1.LoadBalancer{}
 	for i := range count {
 		name := fmt.Sprintf("%s-%d", p.pool, i)
 		p.claimOnce(p.random(97), "default/"+name)
@@ -213,12 +213,12 @@ func (p *play) keep(count int) {
 			p.t.Fatal(err)
 		}
 		p.t.Cleanup(func() { _ = api.Delete(context.WithoutCancel(p.t.Context()), lb) })
-		p.kept[ip] = lb
+		p.existing[ip] = lb
 	}
 }
 
 // edit removes entries of existing load balancers, or replaces the holder and removes it later.
-func (p *play) edit(times int) {
+func (p *simulation) edit(times int) {
 	random := p.random(96)
 	for i := range times {
 		pool := object(p.t, p.pool)
@@ -230,9 +230,9 @@ func (p *play) edit(times int) {
 	}
 }
 
-func (p *play) editOne(random *rand.Rand, o client.Object, allocated map[string]string, last bool) {
+func (p *simulation) editOne(random *rand.Rand, o client.Object, allocated map[string]string, last bool) {
 	edited := false
-	for ip := range p.kept {
+	for ip := range p.existing {
 		holder, held := allocated[ip]
 		switch draw := random.IntN(4); {
 		case !held:
@@ -263,7 +263,7 @@ func (p *play) editOne(random *rand.Rand, o client.Object, allocated map[string]
 }
 
 // crash ends managers between any two of their writes. Writes of a manager that runs alone arrive before the next one starts.
-func (p *play) crash(times int) {
+func (p *simulation) crash(times int) {
 	random := p.random(98)
 	for range times {
 		m := p.managers[random.IntN(len(p.managers))]
@@ -281,7 +281,7 @@ func (p *play) crash(times int) {
 }
 
 // run starts all participants concurrently and checks the result.
-func (p *play) run(times int, adds bool) (holders, addresses porcupine.CheckResult) {
+func (p *simulation) run(times int, adds bool) (holders, addresses porcupine.CheckResult) {
 	inBlocks := len(object(p.t, p.pool).Status.Allocated) >= allocation.MaxInPool
 	p.keep(3)
 	seen := follow(p.t, p.pool, inBlocks)
@@ -289,7 +289,7 @@ func (p *play) run(times int, adds bool) (holders, addresses porcupine.CheckResu
 	for worker := range workers {
 		wg.Go(func() { p.work(worker, times) })
 	}
-	wg.Go(func() { p.meddle(times, adds) })
+	wg.Go(func() { p.editConcurrently(times, adds) })
 	wg.Go(func() { p.edit(times) })
 	wg.Go(func() { p.crash(times) })
 	wg.Wait()
@@ -303,7 +303,7 @@ func (p *play) run(times int, adds bool) (holders, addresses porcupine.CheckResu
 }
 
 // end checks what a new manager finds.
-func (p *play) end() (leaked int) {
+func (p *simulation) end() (leaked int) {
 	p.t.Helper()
 	allocator := ipam.NewAllocator(api, api)
 	is, err := updateStatus(p.t, allocator, p.pool)
@@ -340,10 +340,10 @@ func (p *play) end() (leaked int) {
 	return leaked
 }
 
-// newPlay creates a pool and managers for a run.
-func newPlay(t *testing.T, managers int, pool *lbv1.IPPool, often often) (p *play, times int) {
+// newSimulation creates a pool and managers for a run.
+func newSimulation(t *testing.T, managers int, pool *lbv1.IPPool, often often) (p *simulation, times int) {
 	t.Helper()
-	p = &play{t: t, seed: number(t, seedVariable, rand.Uint64()>>1), lives: map[string][]netip.Addr{}}
+	p = &simulation{t: t, seed: number(t, seedVariable, rand.Uint64()>>1), lives: map[string][]netip.Addr{}}
 	t.Logf("%s=%d", seedVariable, p.seed)
 	if err := api.Create(t.Context(), pool); err != nil {
 		t.Fatal(err)
@@ -388,7 +388,7 @@ func TestAllocationsAreUniqueDespiteFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, times := newPlay(t, tc.managers, tc.pool, often{refused: 5, unanswered: 5, lateDone: 5, slow: 10})
+			p, times := newSimulation(t, tc.managers, tc.pool, often{refused: 5, unanswered: 5, lateDone: 5, slow: 10})
 			if holders, addresses := p.run(times, tc.adds); holders != porcupine.Ok || addresses != porcupine.Ok {
 				t.Errorf("seed %d: the history of %d claims and releases is %s for addresses, and %s for who has them", p.seed, len(p.history), holders, addresses)
 			}
@@ -406,7 +406,7 @@ func TestAllocationsAreUniqueDespiteFaults(t *testing.T) {
 func TestCheckerFindsDuplicateAllocations(t *testing.T) {
 	t.Parallel()
 	for try := range 10 {
-		p, times := newPlay(t, 3, smallPool(fmt.Sprintf("10.53.%d.0/26", try)), often{blind: true, slow: 20})
+		p, times := newSimulation(t, 3, smallPool(fmt.Sprintf("10.53.%d.0/26", try)), often{blind: true, slow: 20})
 		if holders, _ := p.run(times, true); holders == porcupine.Illegal {
 			return
 		}

@@ -62,7 +62,7 @@ func TestConversionWithInvalidAnnotation(t *testing.T) {
 	})
 }
 
-func TestALoadBalancerWithoutAStatusIsConverted(t *testing.T) {
+func TestConversionWithoutStatus(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	older, newer := &v1alpha1.LoadBalancer{}, &lbv1.LoadBalancer{}
@@ -72,7 +72,7 @@ func TestALoadBalancerWithoutAStatusIsConverted(t *testing.T) {
 	g.Expect(older.Spec).To(Equal(v1alpha1.LoadBalancerSpec{IPAM: lbv1.IPAMPool}))
 }
 
-func TestThePeriodOfAHealthCheckSurvivesBothWays(t *testing.T) {
+func TestHealthCheckPeriodRoundTrip(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	older, newer := &v1alpha1.LoadBalancer{}, &lbv1.LoadBalancer{}
@@ -128,7 +128,7 @@ func TestConversionKeepsUnchangedFields(t *testing.T) {
 	g.Expect(RequestedServers(got)).To(Equal([]string{"10.0.0.3"}))
 }
 
-func TestMachinesThatAnOlderClientNamesByAddressAreSelectedByName(t *testing.T) {
+func TestBackendsOfOlderClientAreSelectedByName(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	lb := written(t, stored(), func(older *v1alpha1.LoadBalancer) {

@@ -27,7 +27,7 @@ func by(id string, change ...func(*infrav1.HarvesterCluster)) owned.By {
 	return owned.By{Cluster: cluster, Name: "c"}
 }
 
-func TestTheLoadBalancerLeadsToTheControlPlaneOfItsClusterAlone(t *testing.T) {
+func TestWanted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	one, two := loadbalancer.Wanted(by("1"), 0, ""), loadbalancer.Wanted(by("2"), 0, "")
@@ -36,7 +36,7 @@ func TestTheLoadBalancerLeadsToTheControlPlaneOfItsClusterAlone(t *testing.T) {
 	g.Expect(two.Spec.BackendServerSelector).To(Equal(map[string][]string{infrav1.ControlPlaneLabel: {"2"}}))
 }
 
-func TestThePortsAreThoseOfTheUserAndTheAPIServers(t *testing.T) {
+func TestListeners(t *testing.T) {
 	t.Parallel()
 	join := infrav1.Listener{Name: "join", Port: 9345, Protocol: corev1.ProtocolTCP, BackendPort: 9345}
 	own := infrav1.Listener{Name: "api", Port: 443, Protocol: corev1.ProtocolTCP, BackendPort: 6443}
@@ -67,7 +67,7 @@ func TestThePortsAreThoseOfTheUserAndTheAPIServers(t *testing.T) {
 	}
 }
 
-func TestALoadBalancerIsItsClustersByItsIDOrByTheAddressThatWasPublishedBefore(t *testing.T) {
+func TestOwn(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	published := by("1", func(c *infrav1.HarvesterCluster) { c.Spec.ControlPlaneEndpoint.Host = "10.0.0.1" })

@@ -24,7 +24,7 @@ func poolOwner(id string) owned.By {
 	return owned.By{Cluster: cluster, Name: "c"}
 }
 
-func TestAPoolIsMadeOnlyWhereNoneIsReferredTo(t *testing.T) {
+func TestGiven(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	of := poolOwner("1")
@@ -51,7 +51,7 @@ func TestWantedPoolNetwork(t *testing.T) {
 	g.Expect(owned.WantedPool(poolOwner("1"), owned.MachinePool, elsewhere).Spec.Selector.Network).To(Equal("default/vlan"))
 }
 
-func TestAPoolIsItsClustersByItsIDOrAsItWasMadeBefore(t *testing.T) {
+func TestOwnPool(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	wanted := owned.WantedPool(poolOwner("1"), owned.MachinePool, given)

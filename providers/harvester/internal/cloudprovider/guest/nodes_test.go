@@ -26,7 +26,7 @@ func usable() types.GomegaMatcher {
 	return HaveField("Spec.Taints", Not(ContainElement(HaveField("Key", uninitialized))))
 }
 
-func TestNodeIsInitializedWithAddressesAndZoneAndAServiceGetsItsAddress(t *testing.T) {
+func TestNodeInitializationAndServiceAddress(t *testing.T) {
 	s := newFixture(t)
 	s.pool("blue", "172.19.1.0/24", "172.19.1.10", "172.19.1.20")
 	vmi := s.vm("node-1")

@@ -160,7 +160,7 @@ func (n *counter) is() [2]int {
 	return [2]int{n.made, n.gone}
 }
 
-func TestServiceWaitsForASlowAddressWithOneLoadBalancer(t *testing.T) {
+func TestSlowAddressNeedsOneLoadBalancer(t *testing.T) {
 	s := newFixture(t)
 	n := s.count()
 	c := s.cluster("blue")
@@ -194,7 +194,7 @@ func (s *fixture) nudge(cluster, service string) {
 	}
 }
 
-func TestAddressSurvivesOutagesOfHarvesterAndOfTheCloudProvider(t *testing.T) {
+func TestAddressSurvivesOutages(t *testing.T) {
 	s := newFixture(t)
 	s.pool("blue", "172.19.3.0/24", "172.19.3.10", "172.19.3.20")
 	c := s.cluster("blue")
@@ -263,7 +263,7 @@ func TestServicesShareAddressUntilLastIsDeleted(t *testing.T) {
 	c.start()
 	shares := annotated(primaryAnnotation, "default/dns")
 	c.service("dns-udp", shares, port("dns", 53, corev1.ProtocolUDP))
-	c.waitForEvent("dns-udp", "is not there")
+	c.waitForEvent("dns-udp", "does not exist")
 	c.service("dns", port("dns", 53, corev1.ProtocolTCP))
 	c.waitForAddress("dns", "172.19.6.10")
 	c.waitForAddress("dns-udp", "172.19.6.10")
@@ -329,7 +329,7 @@ func TestServiceOfOtherTypeReleasesAddress(t *testing.T) {
 	c.Expect(c.current(other.Name)()).To(HaveField("Annotations", Not(HaveKey(vipAnnotation))), "another class is another's business")
 }
 
-func TestDualStackServiceHasAnAddressOfEachFamily(t *testing.T) {
+func TestDualStackServiceHasAddressOfEachFamily(t *testing.T) {
 	s := newFixture(t)
 	s.pool("blue", "172.19.8.0/24", "172.19.8.10", "172.19.8.20")
 	six := simulator.Pool(s.namespace+"-six", "fd00:19:8::/120", "fd00:19:8::10", "fd00:19:8::20")
@@ -404,10 +404,10 @@ func TestServiceReportsIgnoredSettings(t *testing.T) {
 	c.waitForEvent("web", `annotation cloudprovider.harvesterhci.io/namespace is "elsewhere"`)
 	c.service("own", func(service *corev1.Service) { service.Spec.LoadBalancerIP = "192.0.2.7" })
 	c.waitForAddress("own", "172.19.14.11")
-	c.waitForEvent("own", "asked for address 192.0.2.7")
+	c.waitForEvent("own", "requested address 192.0.2.7")
 	c.service("annotated", annotated(vipAnnotation, "192.0.2.8", namespaceAnnotation, s.namespace))
 	c.waitForAddress("annotated", "172.19.14.12")
-	c.waitForEvent("annotated", "asked for address 192.0.2.8")
+	c.waitForEvent("annotated", "requested address 192.0.2.8")
 	c.Expect(c.warnings("annotated")).NotTo(ContainElement(HavePrefix("AnnotationIgnored")), "it names the namespace that it is in")
 
 	c.update("web", annotated(projectAnnotation, "c-1:p-2"))

@@ -184,7 +184,7 @@ func TestInstanceExists(t *testing.T) {
 		harvester *harvesterOf
 		was       []kubevirtv1.VirtualMachine // existed earlier
 		exists    bool
-		says      string
+		wantError string
 	}{
 		"it is there":                          {&harvesterOf{vms: []kubevirtv1.VirtualMachine{vm("node-1")}}, nil, true, ""},
 		"it is gone":                           {&harvesterOf{vms: []kubevirtv1.VirtualMachine{vm("node-2")}}, nil, false, ""},
@@ -205,8 +205,8 @@ func TestInstanceExists(t *testing.T) {
 				*c.harvester = now
 			}
 			exists, err := i.InstanceExists(t.Context(), this)
-			if c.says != "" {
-				g.Expect(err).To(MatchError(ContainSubstring(c.says)))
+			if c.wantError != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(c.wantError)))
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())
@@ -362,7 +362,7 @@ func TestNodeIsInitializedWithAddressOfKubelet(t *testing.T) {
 	}
 }
 
-func TestInterfaceInANetworkIsTheSameOnAllNodes(t *testing.T) {
+func TestInterfaceInNetworkMustBeTheSameOnAllNodes(t *testing.T) {
 	g := NewWithT(t)
 	h := &harvesterOf{
 		vms:       []kubevirtv1.VirtualMachine{vm("node-1"), vm("node-2"), vm("stranger")},

@@ -162,9 +162,9 @@ func TestCheckRejectsChangesOfAddressSettings(t *testing.T) {
 	}
 	before := &lbv1.LoadBalancer{Spec: pool, ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{lbv1.NetworkAnnotation: "a/b"}}}
 	for name, c := range map[string]struct {
-		service *corev1.Service
-		lb      *lbv1.LoadBalancer
-		says    string
+		service   *corev1.Service
+		lb        *lbv1.LoadBalancer
+		wantError string
 	}{
 		"new":                         {service("web"), nil, ""},
 		"unknown ipam":                {service("web", annotated(ipamAnnotation, "static")), nil, `is "static": it must be pool or dhcp`},
@@ -179,11 +179,11 @@ func TestCheckRejectsChangesOfAddressSettings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := check(c.service, c.lb)
-			if c.says == "" {
+			if c.wantError == "" {
 				NewWithT(t).Expect(err).NotTo(HaveOccurred())
 				return
 			}
-			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.says)))
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.wantError)))
 		})
 	}
 }
@@ -223,7 +223,7 @@ func TestServiceSharesTheAddressOfAnother(t *testing.T) {
 		service, primary *corev1.Service
 		sharing          []*corev1.Service
 		want             []string
-		says             string
+		wantError        string
 	}{
 		"on another port":         {service("web", shares, other), service("first", has), nil, []string{"10.0.0.1"}, ""},
 		"on a UDP port":           {service("web", shares, udp), service("first", has), nil, []string{"10.0.0.1"}, ""},
@@ -246,8 +246,8 @@ func TestServiceSharesTheAddressOfAnother(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			got, err := share(c.service, c.primary, c.sharing)
-			if c.says != "" {
-				g.Expect(err).To(MatchError(ContainSubstring(c.says)))
+			if c.wantError != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(c.wantError)))
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())
@@ -323,9 +323,9 @@ func TestIgnoredAnnotationsAreReported(t *testing.T) {
 		return &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Annotations: map[string]string{lbv1.ProjectAnnotation: project}}}
 	}
 	for name, c := range map[string]struct {
-		service *corev1.Service
-		lb      *lbv1.LoadBalancer
-		says    []string
+		service     *corev1.Service
+		lb          *lbv1.LoadBalancer
+		wantRemarks []string
 	}{
 		"nothing said":          {service("web"), in("c-1/p-2"), nil},
 		"the facts":             {service("web", annotated(projectAnnotation, "c-1:p-2", namespaceAnnotation, "team")), in("c-1/p-2"), nil},
@@ -338,11 +338,11 @@ func TestIgnoredAnnotationsAreReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			got := ignored(c.service, c.lb, "team")
-			g.Expect(got).To(HaveLen(len(c.says)))
+			g.Expect(got).To(HaveLen(len(c.wantRemarks)))
 			for n, r := range got {
 				g.Expect(r.reason).To(Equal(annotationIgnored))
 				g.Expect(r.warns).To(BeTrue())
-				g.Expect(r.text).To(ContainSubstring(c.says[n]))
+				g.Expect(r.text).To(ContainSubstring(c.wantRemarks[n]))
 			}
 		})
 	}
@@ -379,10 +379,10 @@ func TestInterfaceOfServiceKeepsForeignValues(t *testing.T) {
 
 func TestAllocatedAddressFamily(t *testing.T) {
 	for name, c := range map[string]struct {
-		given  string
-		family corev1.IPFamily
-		want   string
-		says   string
+		given     string
+		family    corev1.IPFamily
+		want      string
+		wantError string
 	}{
 		"none yet":                {"", corev1.IPv4Protocol, "", ""},
 		"of its family":           {"10.0.0.1", corev1.IPv4Protocol, "10.0.0.1", ""},
@@ -395,8 +395,8 @@ func TestAllocatedAddressFamily(t *testing.T) {
 			g := NewWithT(t)
 			lb := &lbv1.LoadBalancer{Status: lbv1.LoadBalancerStatus{AllocatedAddress: lbv1.AllocatedAddress{IP: c.given}}}
 			got, err := allocated(lb, part{family: c.family})
-			if c.says != "" {
-				g.Expect(err).To(MatchError(ContainSubstring(c.says)))
+			if c.wantError != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(c.wantError)))
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())

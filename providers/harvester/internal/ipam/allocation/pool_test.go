@@ -49,7 +49,7 @@ func TestTheTotalOfAPoolIsWhatItCanGive(t *testing.T) {
 }
 
 // All of the 2^64 addresses are allocatable, and no data structure has that size.
-func TestAnAddressOfALargeSubnetIsFoundBehindManyThatAreHeld(t *testing.T) {
+func TestFreeAddressOfLargeSubnetIsFound(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	held := map[string]string{}
@@ -68,7 +68,7 @@ func TestAnAddressOfALargeSubnetIsFoundBehindManyThatAreHeld(t *testing.T) {
 	g.Expect(got.IP.String()).To(Equal("ffff:ffff:ffff:ffff::2"))
 }
 
-func TestNoMoreIsRememberedThanTheLastThatWereReleased(t *testing.T) {
+func TestHistoryLimit(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p := read(t, pool(lbv1.IPPoolStatus{}, lbv1.Range{Subnet: "10.0.0.0/16"}))
@@ -142,7 +142,7 @@ func TestAddressesAreAllocatedInTurn(t *testing.T) {
 	g.Expect(given("ns/d")).To(Equal("10.0.0.2")) // wraps around to the beginning
 }
 
-func TestAHolderGetsTheAddressThatItHadBefore(t *testing.T) {
+func TestHolderGetsFormerAddress(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p := read(t, small(lbv1.IPPoolStatus{AllocatedHistory: map[string]string{"10.0.0.4": "ns/a", "10.9.9.9": "ns/a", "no address": "ns/a"}}))
@@ -152,7 +152,7 @@ func TestAHolderGetsTheAddressThatItHadBefore(t *testing.T) {
 	g.Expect(p.Status().AllocatedHistory).To(Equal(map[string]string{"10.9.9.9": "ns/a", "no address": "ns/a"}))
 }
 
-func TestAHolderWhoseFormerAddressIsAnothersNowGetsAFreeOne(t *testing.T) {
+func TestHeldFormerAddressIsNotAllocated(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p := read(t, small(lbv1.IPPoolStatus{
@@ -164,7 +164,7 @@ func TestAHolderWhoseFormerAddressIsAnothersNowGetsAFreeOne(t *testing.T) {
 	g.Expect(p.Status().Allocated).To(HaveKeyWithValue("10.0.0.4", "default/lb"))
 }
 
-func TestTheSameAddressIsHeldHoweverItIsWritten(t *testing.T) {
+func TestAddressSpellings(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p := read(t, pool(lbv1.IPPoolStatus{Allocated: map[string]string{"fd00:0:0::2": "default/lb", "::ffff:10.0.0.2": "default/other"}},
@@ -174,7 +174,7 @@ func TestTheSameAddressIsHeldHoweverItIsWritten(t *testing.T) {
 	g.Expect(address.IP.String()).To(Equal("fd00::3"))
 }
 
-func TestTheGatewayOfOneRangeIsNotGivenFromAnother(t *testing.T) {
+func TestGatewayIsNotAllocatedFromOtherRange(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p := read(t, pool(lbv1.IPPoolStatus{},
@@ -190,7 +190,7 @@ func TestTheGatewayOfOneRangeIsNotGivenFromAnother(t *testing.T) {
 }
 
 // Upstream releases the address in each reconcile of a deletion, even if it has another holder by then.
-func TestD1AReleaseThatComesAgainTakesNothingFromWhoHasTheAddressNow(t *testing.T) {
+func TestD1RepeatedReleaseKeepsNewHolder(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p := read(t, pool(lbv1.IPPoolStatus{}, lbv1.Range{Subnet: "10.0.0.7/32"}))

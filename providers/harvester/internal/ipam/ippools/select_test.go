@@ -115,7 +115,7 @@ func TestAdmits(t *testing.T) {
 	}
 }
 
-func TestAPoolForNoNetworkServesThoseOfTheVLANThatItIsLabelledWith(t *testing.T) {
+func TestSelectByVLANLabel(t *testing.T) {
 	t.Parallel()
 	expectChosen(t, map[string]choice{
 		"one of the network's VLAN":                 {[]lbv1.IPPool{inVLAN("a", "200"), inVLAN("b", "100")}, ippools.Requirement{Network: "default/vlan100", VLAN: "100", Namespace: "default"}, "b"},

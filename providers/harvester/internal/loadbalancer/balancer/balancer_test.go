@@ -61,7 +61,7 @@ func TestEndpointsPrecedeAnnouncement(t *testing.T) {
 	w.waitForBackends(lb, map[string]bool{"192.168.1.5": true})
 }
 
-func TestALoadBalancerByDHCPHasTheAddressOfItsService(t *testing.T) {
+func TestDHCPAddress(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	lb := w.balancer("lb", byDHCP)

@@ -25,7 +25,7 @@ import (
 
 type nic = kubevirtv1.VirtualMachineInstanceNetworkInterface
 
-func TestAMachineIsReachedAtTheFirstAddressOfItsOwnInterfacesThatOthersCanReach(t *testing.T) {
+func TestBackendAddress(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		interfaces []nic
@@ -138,7 +138,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-func TestMoreMachinesThanAnEndpointSliceCanHaveAreInSeveral(t *testing.T) {
+func TestManyMachinesNeedSeveralEndpointSlices(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var all []backend
@@ -200,7 +200,7 @@ func TestReleasablePools(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatReplacesAnotherLeavesThatClaimed(t *testing.T) {
+func TestReplacedAddressStaysClaimed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	lb := &lbv1.LoadBalancer{}

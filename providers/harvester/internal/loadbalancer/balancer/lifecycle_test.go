@@ -80,7 +80,7 @@ func TestFailedReleaseBlocksDeletion(t *testing.T) {
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 }
 
-func TestAServiceThatIsNotTheLoadBalancersStaysAsItIsAndIsNamed(t *testing.T) {
+func TestForeignServiceIsReported(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	pool := w.pool("a", 1)
@@ -107,7 +107,7 @@ func TestAServiceThatIsNotTheLoadBalancersStaysAsItIsAndIsNamed(t *testing.T) {
 	w.Expect(w.service(again).Spec.LoadBalancerIP).To(Equal(first(pool, 0)))
 }
 
-func TestAnEndpointSliceThatIsNotTheLoadBalancersStaysAsItIsAndIsNamed(t *testing.T) {
+func TestForeignEndpointSliceIsReported(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.pool("a", 1)
@@ -121,7 +121,7 @@ func TestAnEndpointSliceThatIsNotTheLoadBalancersStaysAsItIsAndIsNamed(t *testin
 	w.waitForMessage(lb, "service is waiting for external IP")
 }
 
-func TestAServiceAndEndpointsThatWereMadeBeforeTheLoadBalancerWasServedBecomeItsOwn(t *testing.T) {
+func TestExistingServiceAndEndpointSliceAreAdopted(t *testing.T) {
 	t.Parallel()
 	w := emptyFixture(t)
 	pool := w.pool("a", 1)

@@ -80,7 +80,7 @@ func TestBrokenPoolDoesNotBlockOthers(t *testing.T) {
 	w.Expect(recorder.Events).To(Receive(And(ContainSubstring("AddressNotTakenOver"), ContainSubstring("refused"))))
 }
 
-func TestALoadBalancerThatNamesAPoolByNoNameCanBeDeleted(t *testing.T) {
+func TestDeletionWithInvalidPoolName(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	lb := w.balancer("lb", forCluster, func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = "default/pool-1" })
@@ -97,7 +97,7 @@ func TestALoadBalancerThatNamesAPoolByNoNameCanBeDeleted(t *testing.T) {
 	w.waitForDeletion(promised)
 }
 
-func TestANameOfAPoolThatWasMistypedCanBeCorrected(t *testing.T) {
+func TestInvalidPoolNameCanBeCorrected(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	pool := w.pool("a", 4)

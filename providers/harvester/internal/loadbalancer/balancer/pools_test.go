@@ -30,7 +30,7 @@ func TestNewPoolServesWaitingLoadBalancer(t *testing.T) {
 	w.waitForMessage(named, "")
 }
 
-func TestAnExhaustedPoolIsWaitedForUntilAnAddressIsGivenBack(t *testing.T) {
+func TestExhaustedPool(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	pool := w.pool("a", 1)
@@ -173,7 +173,7 @@ func TestIPAMModeIsKeptWithoutWebhook(t *testing.T) {
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 }
 
-func TestALoadBalancerOfAnOlderClientIsPinnedToThePoolThatHasItsAddress(t *testing.T) {
+func TestOlderLoadBalancerIsPinnedToPool(t *testing.T) {
 	t.Parallel()
 	w := emptyFixture(t)
 	w.pool("a", 4)

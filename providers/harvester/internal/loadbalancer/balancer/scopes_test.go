@@ -31,8 +31,8 @@ func (w *fixture) bounded(r *balancer.Reconciler) {
 	go func() { _ = takeover.Start(w.t.Context()) }()
 }
 
-// theirs creates a pool with another namespace as its scope.
-func (w *fixture) theirs(changes ...func(*lbv1.IPPool)) *lbv1.IPPool {
+// foreignPool creates a pool with another namespace as its scope.
+func (w *fixture) foreignPool(changes ...func(*lbv1.IPPool)) *lbv1.IPPool {
 	w.t.Helper()
 	return w.pool("theirs", 4, append(changes, func(pool *lbv1.IPPool) {
 		pool.Spec.Selector.Scope = []lbv1.Tuple{{Project: "*", Namespace: "elsewhere-" + w.name, GuestCluster: "*"}}
@@ -43,7 +43,7 @@ func TestNamedPoolOutsideScope(t *testing.T) {
 	t.Parallel()
 	w := emptyFixture(t)
 	w.start(w.bounded)
-	theirs := w.theirs()
+	theirs := w.foreignPool()
 	lb := w.balancer("lb", forCluster, from(theirs))
 	w.waitForMessage(lb, "IPPool "+theirs.Name+" may not be used")
 	w.Expect(lb.Status.AllocatedAddress).To(BeZero())
@@ -58,10 +58,10 @@ func TestNamedPoolOutsideScope(t *testing.T) {
 	w.waitForMessage(w.balancer("named", forCluster, from(unscoped)), "")
 }
 
-func TestAnAddressThatALoadBalancerHoldsOutsideTheScopeOfItsPoolStaysItsOwn(t *testing.T) {
+func TestHeldAddressOutsideScopeIsKept(t *testing.T) {
 	t.Parallel()
 	w := emptyFixture(t)
-	theirs := w.theirs()
+	theirs := w.foreignPool()
 	theirs.Status = lbv1.IPPoolStatus{Total: 4, Available: 3, LastAllocated: first(theirs, 2), Allocated: map[string]string{first(theirs, 2): w.holder("lb")}}
 	w.Expect(user.Update(t.Context(), theirs)).To(Succeed())
 	lb := w.balancer("lb", forCluster, from(theirs), func(lb *lbv1.LoadBalancer) {
@@ -90,20 +90,20 @@ func newForger(t *testing.T) *forger {
 		return func(pool *lbv1.IPPool) {
 			pool.Status = lbv1.IPPoolStatus{Total: 1, Allocated: map[string]string{}}
 			for _, n := range addresses {
-				pool.Status.Allocated[first(pool, n)] = f.elsewhere()
+				pool.Status.Allocated[first(pool, n)] = f.foreignID()
 			}
 		}
 	}
 	f.own = f.pool("own", 64, held(63))
 	f.full = f.pool("full", 1, held(0), func(pool *lbv1.IPPool) { pool.Spec.Selector.Scope = nil })
-	f.theirs = f.fixture.theirs()
+	f.theirs = f.fixture.foreignPool()
 	f.kubeVIP()
 	f.announced = f.addresses()
 	return f
 }
 
-// elsewhere returns the id of another tenant's load balancer.
-func (f *forger) elsewhere() string { return "elsewhere-" + f.name + "/lb" }
+// foreignID returns the id of another tenant's load balancer.
+func (f *forger) foreignID() string { return "elsewhere-" + f.name + "/lb" }
 
 // addresses returns those that Services of the namespace request.
 func (f *forger) addresses() func() []string {
@@ -161,8 +161,8 @@ func (f *forger) forge(lb *lbv1.LoadBalancer, address lbv1.AllocatedAddress) {
 	testworld.Update(as, lb, testworld.Whole, func(lb *lbv1.LoadBalancer) { lb.Status.AllocatedAddress = address })
 }
 
-// nothing expects that other tenants keep their addresses and can get all others of their pools.
-func (f *forger) nothing(asked ...string) {
+// expectNoAddress expects that other tenants keep their addresses and can get all others of their pools.
+func (f *forger) expectNoAddress(asked ...string) {
 	f.t.Helper()
 	var own []string
 	for n := range 63 {
@@ -171,12 +171,12 @@ func (f *forger) nothing(asked ...string) {
 	for _, address := range f.announced() {
 		f.Expect(append(own, asked...)).To(ContainElement(address), "it is announced")
 	}
-	f.Expect(f.allocated(f.own)).To(HaveKeyWithValue(first(f.own, 63), f.elsewhere()))
-	f.Expect(f.allocated(f.full)).To(Equal(map[string]string{first(f.full, 0): f.elsewhere()}))
+	f.Expect(f.allocated(f.own)).To(HaveKeyWithValue(first(f.own, 63), f.foreignID()))
+	f.Expect(f.allocated(f.full)).To(Equal(map[string]string{first(f.full, 0): f.foreignID()}))
 	f.Expect(f.allocated(f.theirs)).To(BeEmpty())
 	others := ipam.NewAllocator(user, user).WithScopes()
 	for n := range 4 {
-		_, err := others.Claim(f.t.Context(), f.theirs.Name, fmt.Sprintf("%s-%d", f.elsewhere(), n))
+		_, err := others.Claim(f.t.Context(), f.theirs.Name, fmt.Sprintf("%s-%d", f.foreignID(), n))
 		f.Expect(err).NotTo(HaveOccurred(), "all addresses of the pool are there for those that it is for")
 	}
 }
@@ -201,7 +201,7 @@ func TestForgedStatusAllocatesNothing(t *testing.T) {
 			g.Expect(f.service(lb).Spec.LoadBalancerIP).To(Equal(lb.Status.AllocatedAddress.IP), name)
 		})
 	}
-	f.nothing()
+	f.expectNoAddress()
 }
 
 func TestForgedStatusIsNotAnnounced(t *testing.T) {
@@ -211,7 +211,7 @@ func TestForgedStatusIsNotAnnounced(t *testing.T) {
 		"full": from(f.full), "missing": func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = f.name + "-missing" },
 		"no-name": func(lb *lbv1.LoadBalancer) { lb.Spec.IPPool = "a/b" }, "dhcp": byDHCP,
 	}
-	says := map[string]string{"full": "no available IP", "missing": "does not exist", "no-name": "must be the name of an IPPool", "dhcp": "external IP"}
+	messages := map[string]string{"full": "no available IP", "missing": "does not exist", "no-name": "must be the name of an IPPool", "dhcp": "external IP"}
 	var all []*lbv1.LoadBalancer
 	for kind, how := range change {
 		for name, address := range f.forgeries() {
@@ -231,11 +231,11 @@ func TestForgedStatusIsNotAnnounced(t *testing.T) {
 		f.eventually(lb, func(g Gomega) {
 			g.Expect(lb.Status.AllocatedAddress).To(Equal(want), lb.Name)
 			if kind != "dhcp" {
-				g.Expect(lb.Status.Conditions).To(ContainElement(HaveField("Message", ContainSubstring(says[kind]))), lb.Name)
+				g.Expect(lb.Status.Conditions).To(ContainElement(HaveField("Message", ContainSubstring(messages[kind]))), lb.Name)
 			}
 		})
 	}
-	f.nothing(lbv1.UnspecifiedAddress)
+	f.expectNoAddress(lbv1.UnspecifiedAddress)
 }
 
 func TestLaterForgedStatusIsIgnored(t *testing.T) {
@@ -274,7 +274,7 @@ func TestLaterForgedStatusIsIgnored(t *testing.T) {
 	}
 	f.start(f.bounded)
 	right()
-	f.nothing()
+	f.expectNoAddress()
 }
 
 func TestRemovedStatusAddressIsReleased(t *testing.T) {
@@ -301,6 +301,6 @@ func TestRemovedStatusAddressIsReleased(t *testing.T) {
 	for _, lb := range append(all, emptied) {
 		f.waitForDeletion(lb)
 	}
-	f.Eventually(func() map[string]string { return f.allocated(f.own) }).Should(Equal(map[string]string{first(f.own, 63): f.elsewhere()}))
-	f.nothing()
+	f.Eventually(func() map[string]string { return f.allocated(f.own) }).Should(Equal(map[string]string{first(f.own, 63): f.foreignID()}))
+	f.expectNoAddress()
 }

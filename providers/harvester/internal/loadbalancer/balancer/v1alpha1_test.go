@@ -13,7 +13,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-func TestALoadBalancerOfTheOlderVersionKeepsItsAddressAndLeadsToTheMachinesThatItNames(t *testing.T) {
+func TestOlderLoadBalancerKeepsAddressAndBackends(t *testing.T) {
 	t.Parallel()
 	w := emptyFixture(t)
 	preferred := w.pool("preferred", 3, func(p *lbv1.IPPool) { p.Spec.Selector.Priority = uint32(subnets.Load()) })

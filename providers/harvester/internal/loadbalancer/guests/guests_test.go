@@ -113,7 +113,7 @@ func change[T client.Object](w *fixture, o T, how func(T)) {
 	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: user}, o, testworld.Whole, how)
 }
 
-func leave(vm *kubevirtv1.VirtualMachine) {
+func markForRemoval(vm *kubevirtv1.VirtualMachine) {
 	vm.Annotations = map[string]string{lbv1.RemovalAnnotation: "true"}
 }
 
@@ -141,13 +141,13 @@ func TestRemovedGuestClusterDeletesLoadBalancers(t *testing.T) {
 	vm, other := w.machine("vm-1", "guest"), w.machine("vm-2", "other")
 	one, two := w.balancer("one", "guest", lbv1.WorkloadCluster), w.balancer("two", "guest", lbv1.WorkloadCluster)
 	foreign, balanced := w.balancer("foreign", "other", lbv1.WorkloadCluster), w.balancer("vms", "guest", lbv1.WorkloadVM)
-	change(w, vm, leave)
+	change(w, vm, markForRemoval)
 	w.waitForMark(one, "vm-1")
 	w.waitForMark(two, "vm-1")
 	late := w.balancer("late", "guest", lbv1.WorkloadCluster)
 	w.waitForMark(late, "vm-1")
 	w.Expect(user.Delete(t.Context(), other)).To(Succeed(), "as a machine that is scaled away")
-	w.dies(vm)
+	w.deleteMachine(vm)
 	w.waitForDeletion(one)
 	w.waitForDeletion(two)
 	w.waitForDeletion(late)
@@ -156,12 +156,12 @@ func TestRemovedGuestClusterDeletesLoadBalancers(t *testing.T) {
 	w.Expect(balanced.Annotations).To(BeEmpty())
 }
 
-func TestTheLoadBalancersOfAnotherManagerStayWhenTheirGuestClusterIsRemoved(t *testing.T) {
+func TestLoadBalancersOfAnotherManagerStay(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	vm := w.machine("vm-1", "guest")
 	change(w, vm, func(vm *kubevirtv1.VirtualMachine) {
-		leave(vm)
+		markForRemoval(vm)
 		vm.Finalizers = append(vm.Finalizers, lbv1.VMFinalizer)
 	})
 	others, ours := w.balancer("others", "guest", lbv1.WorkloadCluster), w.balancer("ours", "guest", lbv1.WorkloadCluster)
@@ -184,20 +184,20 @@ func TestLoadBalancersStayUntilLastMachineIsDeleted(t *testing.T) {
 	w.start()
 	first, second, third := w.machine("vm-1", "guest"), w.machine("vm-2", "guest"), w.machine("vm-3", "guest")
 	lb := w.balancer("one", "guest", lbv1.WorkloadCluster)
-	change(w, first, leave)
+	change(w, first, markForRemoval)
 	w.waitForMark(lb, "vm-1")
-	change(w, second, leave)
-	change(w, third, leave)
-	w.dies(first)
+	change(w, second, markForRemoval)
+	change(w, third, markForRemoval)
+	w.deleteMachine(first)
 	w.waitForMark(lb, "vm-2")
-	w.unseen(func() { w.dies(second) })
+	w.whileStopped(func() { w.deleteMachine(second) })
 	w.waitForMark(lb, "vm-3")
 	w.Expect(user.Delete(t.Context(), third)).To(Succeed())
 	// Once a machine that was deleted later has been reconciled, so has vm-3, whose finalizer still keeps it.
 	another, other := w.machine("vm-4", "other"), w.balancer("other", "other", lbv1.WorkloadCluster)
-	change(w, another, leave)
+	change(w, another, markForRemoval)
 	w.waitForMark(other, "vm-4")
-	w.dies(another)
+	w.deleteMachine(another)
 	w.waitForDeletion(other)
 	w.Expect(w.get(lb)).To(Succeed())
 	w.Expect(lb.DeletionTimestamp).To(BeNil())
@@ -213,12 +213,12 @@ func TestLoadBalancersOfUnnamedClustersStay(t *testing.T) {
 	marked := w.balancer("marked", "kubernetes", lbv1.WorkloadCluster)
 	change(w, marked, func(lb *lbv1.LoadBalancer) { lb.Annotations = map[string]string{lbv1.GoesWithAnnotation: "vm-1"} }) // by an earlier release
 	unnamed, after := w.balancer("unnamed", "kubernetes", lbv1.WorkloadCluster), w.balancer("after", "other", lbv1.WorkloadCluster)
-	change(w, vm, leave)
-	w.dies(vm)
+	change(w, vm, markForRemoval)
+	w.deleteMachine(vm)
 	w.waitForMark(marked, "")
-	change(w, seen, leave) // its reconcile shows that the first was reconciled
+	change(w, seen, markForRemoval) // its reconcile shows that the first was reconciled
 	w.waitForMark(after, "vm-2")
-	w.dies(seen)
+	w.deleteMachine(seen)
 	w.waitForDeletion(after)
 	for _, lb := range []*lbv1.LoadBalancer{marked, unnamed} {
 		w.Expect(w.get(lb)).To(Succeed())
@@ -232,7 +232,7 @@ func TestMissedMachineDeletions(t *testing.T) {
 	w.start()
 	vm := w.machine("vm-1", "guest")
 	lb := w.balancer("one", "guest", lbv1.WorkloadCluster)
-	change(w, vm, leave)
+	change(w, vm, markForRemoval)
 	w.waitForMark(lb, "vm-1")
 	w.stop()
 	w.Expect(user.Delete(t.Context(), vm)).To(Succeed())
@@ -249,7 +249,7 @@ func TestCancelledRemovalKeepsLoadBalancers(t *testing.T) {
 	w.start()
 	vm := w.machine("vm-1", "guest")
 	lb := w.balancer("one", "guest", lbv1.WorkloadCluster)
-	change(w, vm, leave)
+	change(w, vm, markForRemoval)
 	w.waitForMark(lb, "vm-1")
 	change(w, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Annotations = nil })
 	w.waitForMark(lb, "")
@@ -270,7 +270,7 @@ func TestFormerFinalizersAreRemoved(t *testing.T) {
 	w.Expect(user.Create(t.Context(), vmi)).To(Succeed())
 	leaving := w.machine("vm-1", "guest")
 	change(w, leaving, func(vm *kubevirtv1.VirtualMachine) {
-		leave(vm)
+		markForRemoval(vm)
 		vm.Finalizers = []string{lbv1.VMFinalizer}
 	})
 	lb := w.balancer("one", "guest", lbv1.WorkloadCluster)
@@ -286,25 +286,25 @@ func TestFormerFinalizersAreRemoved(t *testing.T) {
 	w.waitForDeletion(lb)
 }
 
-// unseen runs do while no manager runs.
-func (w *fixture) unseen(do func()) {
+// whileStopped runs do while no manager runs.
+func (w *fixture) whileStopped(do func()) {
 	w.t.Helper()
 	w.stop()
 	do()
 	w.start()
 }
 
-// dies deletes a machine and its finalizer as Rancher does.
-func (w *fixture) dies(vm *kubevirtv1.VirtualMachine) {
+// deleteMachine deletes a machine and its finalizer as Rancher does.
+func (w *fixture) deleteMachine(vm *kubevirtv1.VirtualMachine) {
 	w.t.Helper()
-	change(w, vm, leave)
+	change(w, vm, markForRemoval)
 	w.Expect(user.Delete(w.t.Context(), vm)).To(Succeed())
 	change(w, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
 	w.waitForDeletion(vm)
 }
 
-// seen waits until it is recorded that the load balancer's cluster has machines.
-func (w *fixture) seen(lb *lbv1.LoadBalancer) {
+// waitForMachinesRecorded waits until it is recorded that the load balancer's cluster has machines.
+func (w *fixture) waitForMachinesRecorded(lb *lbv1.LoadBalancer) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.get(lb)).To(Succeed())
@@ -328,13 +328,13 @@ func TestOrphansAreDeletedAtStart(t *testing.T) {
 	cluster := w.name // unique cluster names, because all namespaces are searched
 	one, two := w.machine("vm-1", cluster), w.machine("vm-2", cluster)
 	early := w.balancer("early", cluster, lbv1.WorkloadCluster)
-	w.seen(early)
+	w.waitForMachinesRecorded(early)
 	late := w.balancer("late", cluster, lbv1.WorkloadCluster)
-	w.seen(late)
+	w.waitForMachinesRecorded(late)
 	var never *lbv1.LoadBalancer
-	w.unseen(func() {
-		w.dies(one)
-		w.dies(two)
+	w.whileStopped(func() {
+		w.deleteMachine(one)
+		w.deleteMachine(two)
 		never = w.balancer("never-had-machines", "elsewhere-"+cluster, lbv1.WorkloadCluster)
 	})
 	w.waitForDeletion(early)
@@ -358,14 +358,14 @@ func TestLoadBalancersStayWhileClusterHasResources(t *testing.T) {
 			cluster := w.name
 			vm := w.machine("vm-1", cluster)
 			lb := w.balancer("one", cluster, lbv1.WorkloadCluster)
-			w.seen(lb)
+			w.waitForMachinesRecorded(lb)
 			// after belongs to a removed cluster and is reconciled later: once it is deleted, lb has been reconciled, too.
 			gone := w.machine("gone-1", "gone-"+cluster)
 			after := w.balancer("z-after", "gone-"+cluster, lbv1.WorkloadCluster)
-			w.seen(after)
-			w.unseen(func() {
-				w.dies(vm)
-				w.dies(gone)
+			w.waitForMachinesRecorded(after)
+			w.whileStopped(func() {
+				w.deleteMachine(vm)
+				w.deleteMachine(gone)
 				left(w, cluster)
 			})
 			w.waitForDeletion(after)

@@ -95,7 +95,7 @@ func TestChangedHolderDoesNotGetAddress(t *testing.T) {
 	w.waitForReady("changed", "")
 }
 
-func TestHoldersOfABlockThatIsDeletedKeepTheirAddresses(t *testing.T) {
+func TestHoldersOfDeletedBlockKeepAddresses(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.pool("blocks", "10.39.0.0/21")

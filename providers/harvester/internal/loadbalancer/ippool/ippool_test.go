@@ -160,7 +160,7 @@ func TestPoolCountsAndFinalizer(t *testing.T) {
 	w.Eventually(func() error { return user.Get(t.Context(), client.ObjectKeyFromObject(pool), pool) }).Should(MatchError(ContainSubstring("not found")))
 }
 
-func TestCountsAndHistoryThatAreWrittenByHandAreCorrected(t *testing.T) {
+func TestEditedCountsAndHistoryAreCorrected(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.pool("byhand", "10.30.0.0/24")
@@ -295,7 +295,7 @@ func TestInvalidHolderDoesNotBlockRepair(t *testing.T) {
 }
 
 // A manager may end between two writes, or be replaced by another one with a stale cache.
-func TestALoadBalancerWithTwoAddressesKeepsTheOneThatItsServiceHas(t *testing.T) {
+func TestLoadBalancerWithTwoAddressesKeepsThatOfService(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.create(&lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "twice"}})

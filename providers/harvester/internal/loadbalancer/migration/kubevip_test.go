@@ -24,7 +24,7 @@ func configMap(namespace string, data map[string]string) *corev1.ConfigMap {
 }
 
 // The cases of Harvester's own load balancer define the pools and the holders of addresses.
-func TestUpstreamsCasesOfTheConfigMapBecomeThePoolsThatUpstreamMakesOfThem(t *testing.T) {
+func TestUpstreamConfigMapCases(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "..", "..", "shared", "upstream", "harvester", "conversion", "kubevip-upstream-case*.yaml"))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())

@@ -135,7 +135,7 @@ func TestConfigMapConversionSurvivesCrashes(t *testing.T) {
 	g.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(global), global)).To(MatchError(ContainSubstring("not found")))
 }
 
-func TestLoadBalancersOfAnotherManagerKeepTheAddressesThatTheyShow(t *testing.T) {
+func TestLoadBalancersOfAnotherManagerKeepAddresses(t *testing.T) {
 	g := NewWithT(t)
 	create(t, namespace("kept"), &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "kept"},
 		Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.43.0.0/24"}}},

@@ -44,9 +44,9 @@ func testUpstreamCases(t *testing.T, api *rulestest.APIServer) {
 			g := NewWithT(t)
 			data, err := os.ReadFile(file)
 			g.Expect(err).NotTo(HaveOccurred())
-			says := verdict.FindSubmatch(data)
-			g.Expect(says).To(HaveLen(4))
-			testUpstreamCase(t, api, rulestest.Documents(t, data), string(says[1]), string(says[3]))
+			match := verdict.FindSubmatch(data)
+			g.Expect(match).To(HaveLen(4))
+			testUpstreamCase(t, api, rulestest.Documents(t, data), string(match[1]), string(match[3]))
 		})
 	}
 }

@@ -103,9 +103,9 @@ func testProject(t *testing.T, api *rulestest.APIServer) {
 			g.Expect(api.Create(ctx, lb)).To(Succeed())
 			return lb
 		}
-		for says, want := range map[string]string{"": "local/p-2", "local/p-9": "local/p-2", "*": "local/p-2", "local:p-2": "local:p-2", "local/p-2": "local/p-2"} {
-			lb := make(in.Name, says)
-			g.Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.ProjectAnnotation, want), "%q says %q", workload, says)
+		for given, want := range map[string]string{"": "local/p-2", "local/p-9": "local/p-2", "*": "local/p-2", "local:p-2": "local:p-2", "local/p-2": "local/p-2"} {
+			lb := make(in.Name, given)
+			g.Expect(lb.Annotations).To(HaveKeyWithValue(lbv1.ProjectAnnotation, want), "%q with project %q", workload, given)
 			g.Expect(api.Delete(ctx, lb)).To(Succeed())
 		}
 		lb := make(out.Name, "local/p-2")
