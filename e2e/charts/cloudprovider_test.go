@@ -133,7 +133,7 @@ func TestCloudProviderChartNamesTheValueThatIsWrong(t *testing.T) {
 		`cloudConfig: {hostPath: cloud-config}`:                 "hostPath",
 		`cloudConfig: {secretName: [a]}`:                        "secretName",
 		`cloudConfigpath: /etc/kubernetes/cloud-config`:         "cloudConfigpath",
-		`cloudConfig: {hostPath: ""}`:                           "set cloudConfig.secretName or cloudConfig.hostPath",
+		`cloudConfig: {hostPath: ""}`:                           "cloudConfig.secretName or cloudConfig.hostPath must be set",
 		`extraArgs: "--v=5"`:                                    "extraArgs",
 		`extraArgs: ["management-network=a"]`:                   "extraArgs/0",
 		`image: {pullPolicy: Sometimes}`:                        "pullPolicy",
