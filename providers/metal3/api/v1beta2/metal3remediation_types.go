@@ -91,11 +91,11 @@ type Metal3RemediationStatus struct {
 // +kubebuilder:resource:path=metal3remediations,scope=Namespaced,categories=cluster-api,shortName=m3r;m3remediation
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="Retry limit",type=string,JSONPath=".spec.strategy.retryLimit",description="How often it is tried"
-// +kubebuilder:printcolumn:name="Retry count",type=string,JSONPath=".status.retryCount",description="How often it was tried"
-// +kubebuilder:printcolumn:name="Last Remediated",type=string,JSONPath=".status.lastRemediated",description="When it was last tried"
-// +kubebuilder:printcolumn:name="Strategy",type=string,JSONPath=".spec.strategy.type",description="How the machine is healed"
-// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=".status.phase",description="How far the remediation is"
+// +kubebuilder:printcolumn:name="Retry limit",type=string,JSONPath=".spec.strategy.retryLimit",description="Maximum number of attempts"
+// +kubebuilder:printcolumn:name="Retry count",type=string,JSONPath=".status.retryCount",description="Number of attempts"
+// +kubebuilder:printcolumn:name="Last Remediated",type=string,JSONPath=".status.lastRemediated",description="Time of the last attempt"
+// +kubebuilder:printcolumn:name="Strategy",type=string,JSONPath=".spec.strategy.type",description="Remediation strategy"
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=".status.phase",description="Phase of the remediation"
 type Metal3Remediation struct {
 	metav1.TypeMeta `json:",inline"`
 
