@@ -15,8 +15,8 @@ import (
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
-// Fault is a way in which hosts or their operator break a rule that clients may rely on. Storms, the switches of cmd/hostsim,
-// SetFault and the tests of all faults read them from Faults; storms apply them to hosts.
+// Fault is a way in which hosts or their operator break a rule that clients may rely on. The chaos runs and cmd/hostsim of e2e,
+// SetFault and the tests of all faults read them from Faults; chaos runs apply them to hosts.
 type Fault = faults.Fault[*Simulator, Option, types.NamespacedName]
 
 // Storm configures how a fault is applied at random while machines are created and deleted.

@@ -227,7 +227,7 @@ func TestHostWithoutPowerNeedsForcedDetachment(t *testing.T) {
 	}
 	f.Consistently(stays, time.Second).Should(Equal(bmov1alpha1.BareMetalHostStatus{
 		OperationalStatus: bmov1alpha1.OperationalStatusOK, Provisioning: bmov1alpha1.ProvisionStatus{State: bmov1alpha1.StateDeprovisioning},
-	}), "neither a deletion nor a detachment helps, and there is no error")
+	}), "neither a deletion nor a detachment helps, and no error is reported")
 
 	f.change(first, annotate(bmov1alpha1.DetachedAnnotation, `{"force":true}`))
 	f.eventually(first, func(host *bmov1alpha1.BareMetalHost) bool {

@@ -112,7 +112,7 @@ func TestObserveFailed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	host := bmh(annotated(infrav1.MachineFailedAnnotation))
-	g.Expect(hosts.Observe(host).Failed).To(BeZero(), "that is no time")
+	g.Expect(hosts.Observe(host).Failed).To(BeZero(), "the annotation cannot be parsed")
 	host.Annotations[infrav1.MachineFailedAnnotation] = "2026-05-01T12:00:00Z"
 	g.Expect(hosts.Observe(host).Failed).To(BeTemporally("==", now))
 }

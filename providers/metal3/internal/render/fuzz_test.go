@@ -21,7 +21,7 @@ import (
 func FuzzTemplate(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*"+templateSuffix))
 	if err != nil || len(files) == 0 {
-		f.Fatal("there are no templates: ", err)
+		f.Fatal("reading templates: ", err)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

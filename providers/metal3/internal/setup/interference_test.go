@@ -115,7 +115,7 @@ func TestMachineReportsSecondHost(t *testing.T) {
 	f.Expect(f.waitForProvisioned(machine).Name).To(Equal(rack1Second))
 	f.setConsumer(rack1, "cp-0")
 	f.Expect(f.waitForCondition(machine, infrav1.Metal3MachineSeveralHostsCondition, infrav1.Metal3MachineSeveralHostsReason)).To(And(
-		ContainSubstring("has BareMetalHost "+rack1Second), ContainSubstring("but "+rack1)))
+		ContainSubstring("uses BareMetalHost "+rack1Second), ContainSubstring("but "+rack1)))
 	for _, name := range []string{rack1, rack1Second, rack1} { // either may trigger the event
 		update(f, f.host(name), func(host *bmov1alpha1.BareMetalHost) { host.Labels["event"] = host.ResourceVersion })
 	}

@@ -139,7 +139,7 @@ func testServerSideApply(t *testing.T, api *rulestest.APIServer) {
 	apply("v1beta1", `{"controlPlaneEndpoint":{"host":"10.0.0.2","port":6443},"noCloudProvider":true,"failureDomains":{"rack-1":{"controlPlane":true}}}`)
 	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
 	g.Expect(cluster.Spec.ControlPlaneEndpoint.Host).To(Equal("10.0.0.2"))
-	g.Expect(cluster.Spec.FailureDomains).To(HaveLen(1), "what is no longer applied goes")
+	g.Expect(cluster.Spec.FailureDomains).To(HaveLen(1), "a field that is not applied again is removed")
 	g.Expect(cluster.Status.Distribution.ControlPlaneSkew).To(HaveValue(Equal(int32(1))))
 
 	apply("v1beta2", `{"controlPlaneEndpoint":{"host":"10.0.0.3","port":6443},"cloudProviderEnabled":false,"failureDomains":[{"name":"rack-1","controlPlane":true},{"name":"rack-3"}]}`)
