@@ -26,7 +26,7 @@ func (r *Reconciler) reportOtherHosts(_ context.Context, s *scope) (reconcile.Pr
 	}
 	conditions.Set(s.metal3, metav1.Condition{
 		Type: infrav1.Metal3MachineSeveralHostsCondition, Status: metav1.ConditionTrue, Reason: infrav1.Metal3MachineSeveralHostsReason,
-		Message: fmt.Sprintf("The machine uses BareMetalHost %s, but spec.consumerRef of %s names it too: "+
+		Message: fmt.Sprintf("The machine uses BareMetalHost %s, but %s also names it in spec.consumerRef: "+
 			"check what is running there, power it off and remove the field", s.host.Name, strings.Join(others, ", ")),
 	})
 	return reconcile.Proceed, nil
