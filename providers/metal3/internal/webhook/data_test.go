@@ -104,7 +104,7 @@ func TestWarnDataTemplate(t *testing.T) {
 	named := template.DeepCopy()
 	named.Spec.ClusterName = "demo"
 	g.Expect(changeDataTemplate(template, named)).To(BeEmpty())
-	g.Expect(warnDataTemplate(named.Spec, field.NewPath("spec"))).To(ConsistOf(HavePrefix("spec.clusterName: is of no effect")))
+	g.Expect(warnDataTemplate(named.Spec, field.NewPath("spec"))).To(ConsistOf(HavePrefix("spec.clusterName: has no effect")))
 }
 
 func TestNoLinks(t *testing.T) {

@@ -341,7 +341,7 @@ func TestIPAddressManagerNotInstalled(t *testing.T) {
 		}
 	})
 	data := f.machineWithData(metal3Pool)
-	f.waitForProblem(data, "there is no API for IPPool p: install the metal3 IP address manager, or use another kind of pool")
+	f.waitForProblem(data, "the API of IPPool p is not installed: install the metal3 IP address manager, or use another kind of pool")
 	f.delete(&infrav1.Metal3DataClaim{ObjectMeta: f.meta("m-1")})
 	f.delete(data)
 	f.waitForDeletion(data)

@@ -160,7 +160,7 @@ func TestClaimWithoutMachine(t *testing.T) {
 	f.template("t")
 	claim := &infrav1.Metal3DataClaim{ObjectMeta: f.meta("m-1"), Spec: infrav1.Metal3DataClaimSpec{Template: corev1.ObjectReference{Name: "t"}}}
 	f.create(claim)
-	f.Expect(f.waitForError(claim)).To(HavePrefix("not owned by a Metal3Machine"))
+	f.Expect(f.waitForError(claim)).To(HavePrefix("the claim is not owned by a Metal3Machine"))
 }
 
 // A cluster is paused while it is moved: its claims have data, but no status until the pause ends.
