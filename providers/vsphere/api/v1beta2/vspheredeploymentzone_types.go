@@ -208,10 +208,10 @@ const (
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Failure Domain",type="string",JSONPath=".spec.failureDomain",description="VSphereFailureDomain of the zone"
 // +kubebuilder:printcolumn:name="Server",type="string",JSONPath=".spec.server",description="vCenter of the zone"
-// +kubebuilder:printcolumn:name="Control Plane",type="boolean",JSONPath=".spec.controlPlane",description="Whether control-plane machines may be put here"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether machines can be put in the zone"
-// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"FailureDomainValidated\")].reason",description="First problem of the failure domain"
-// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What is wrong",priority=10
+// +kubebuilder:printcolumn:name="Control Plane",type="boolean",JSONPath=".spec.controlPlane",description="Zone may be used for control-plane machines"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Machines can be placed in the zone"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"FailureDomainValidated\")].reason",description="Reason of the FailureDomainValidated condition"
+// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="Message of the Ready condition",priority=10
 // +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type==\"Paused\")].status",description="Reconciliation paused",priority=10
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 type VSphereDeploymentZone struct {

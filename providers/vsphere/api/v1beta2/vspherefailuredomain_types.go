@@ -256,7 +256,7 @@ func (h FailureDomainHosts) IsDefined() bool {
 // +kubebuilder:resource:path=vspherefailuredomains,scope=Cluster,categories=cluster-api
 // +kubebuilder:printcolumn:name="Region",type="string",JSONPath=".spec.region.name",description="Tag of the region"
 // +kubebuilder:printcolumn:name="Zone",type="string",JSONPath=".spec.zone.name",description="Tag of the zone"
-// +kubebuilder:printcolumn:name="Type",type="string",JSONPath=".spec.zone.type",description="Kind of object that the zone is"
+// +kubebuilder:printcolumn:name="Type",type="string",JSONPath=".spec.zone.type",description="Type of the zone"
 // +kubebuilder:printcolumn:name="Datacenter",type="string",JSONPath=".spec.topology.datacenter",description="Datacenter of the failure domain"
 // +kubebuilder:printcolumn:name="Compute Cluster",type="string",JSONPath=".spec.topology.computeCluster",description="Compute cluster of the failure domain"
 // +kubebuilder:printcolumn:name="Host Group",type="string",JSONPath=".spec.topology.hosts.hostGroupName",description="Host group of the failure domain",priority=10

@@ -213,9 +213,9 @@ type VSphereVMStatus struct {
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster"
-// +kubebuilder:printcolumn:name="Ready",type="boolean",JSONPath=".status.ready",description="Whether the machine runs and has its addresses"
-// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"VirtualMachineProvisioned\")].reason",description="What it waits for"
-// +kubebuilder:printcolumn:name="Failure Domain",type="string",JSONPath=".status.failureDomain",description="Where the machine is"
+// +kubebuilder:printcolumn:name="Ready",type="boolean",JSONPath=".status.ready",description="Machine is running and has its addresses"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"VirtualMachineProvisioned\")].reason",description="Reason of the VirtualMachineProvisioned condition"
+// +kubebuilder:printcolumn:name="Failure Domain",type="string",JSONPath=".status.failureDomain",description="Failure domain of the machine"
 // +kubebuilder:printcolumn:name="Host",type="string",JSONPath=".status.host",description="Host that the machine runs on"
 // +kubebuilder:printcolumn:name="Addresses",type="string",JSONPath=".status.addresses",description="Addresses of the machine",priority=10
 // +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type==\"Paused\")].status",description="Reconciliation paused",priority=10

@@ -34,7 +34,7 @@ func TestTargetOf(t *testing.T) {
 	g.Expect(target).To(Equal(plane))
 	g.Expect(ok).To(BeTrue())
 	_, ok = clustermodule.TargetOf(controlPlane, cluster, "")
-	g.Expect(ok).To(BeFalse(), "control-plane machines of nobody")
+	g.Expect(ok).To(BeFalse(), "control-plane machines without an owner")
 	target, ok = clustermodule.TargetOf(deployment, cluster, "other")
 	g.Expect(target).To(Equal(workers))
 	g.Expect(ok).To(BeTrue())

@@ -159,7 +159,7 @@ func TestMachineAccount(t *testing.T) {
 		"on the cluster's server":                 {server, allowed, true, "one"},
 		"on another, with the zone's":             {other, allowed, true, "zones"},
 		"on another, the zone's is not for it":    {other, forbidden, true, "one"},
-		"on another, the zone's is for nobody":    {other, nil, true, "one"},
+		"on another, without the zone's":          {other, nil, true, "one"},
 		"on another, and the zone has no account": {other, nil, false, "one"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func TestAccountUsers(t *testing.T) {
 	g.Expect(u.of("bad")).To(ConsistOf(two))
 
 	u.record(two, "vc-1", "rotated")
-	g.Expect(u.of("bad")).To(BeEmpty(), "what another account does is no news any more")
+	g.Expect(u.of("bad")).To(BeEmpty(), "events of another account are ignored")
 	g.Expect(u.of("rotated")).To(ConsistOf(two))
 	u.record(one, "vc-2", "rotated")
 	g.Expect(u.of("good")).To(ConsistOf(one), "the other server's is the same as before")

@@ -40,7 +40,7 @@ func TestZoneWithOwnAccount(t *testing.T) {
 	opened.refused["zones"] = vcenter.ErrUnauthorized
 	_, _, err = d.ForZone(t.Context(), zone)
 	g.Expect(err).To(MatchError(vcenter.ErrUnauthorized))
-	g.Expect(opened.users()).To(HaveEach("zones"), "nobody else judges it")
+	g.Expect(opened.users()).To(HaveEach("zones"), "no other account is used")
 
 	zone.Spec.IdentityRef.Name = "missing"
 	_, _, err = d.ForZone(t.Context(), zone)

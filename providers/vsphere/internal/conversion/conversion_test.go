@@ -73,7 +73,7 @@ func TestHubFieldsSurviveOlderWriter(t *testing.T) {
 
 		older.Status.TaskRef = "task-2"
 		g.Expect(to(t.Context(), older, got)).To(Succeed())
-		g.Expect(got.Status.TaskOperation).To(BeEmpty(), "nobody knows what another task is for")
+		g.Expect(got.Status.TaskOperation).To(BeEmpty(), "the purpose of another task is unknown")
 	})
 }
 

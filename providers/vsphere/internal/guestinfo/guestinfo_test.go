@@ -104,5 +104,5 @@ func TestHasBootstrapData(t *testing.T) {
 	g.Expect(guestinfo.Has(settings, data)).To(BeTrue())
 	settings[guestinfo.UserDataKey] = "other"
 	g.Expect(guestinfo.Has(settings, data)).To(BeFalse())
-	g.Expect(guestinfo.Has(settings, nil)).To(BeFalse(), "no data is no evidence")
+	g.Expect(guestinfo.Has(settings, nil)).To(BeFalse(), "no data proves nothing")
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/guestinfo"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
 // The golden files contain what cloud-init reads; review every change to them against its documentation.
 func TestMetadata(t *testing.T) {

@@ -139,11 +139,11 @@ func TestVSphereClusterIdentity(t *testing.T) {
 		allowed *infrav1.AllowedNamespaces
 		refusal string
 	}{
-		"allowed by its label":      {tenant("tenant-one"), ""},
-		"an empty selector":         {&infrav1.AllowedNamespaces{}, ""},
-		"another namespace":         {tenant("tenant-two"), "does not select namespace tenant-one"},
-		"no allowedNamespaces":      {nil, "does not select namespace tenant-one"},
-		"a selector that is no one": {&infrav1.AllowedNamespaces{Selector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}}, "spec.allowedNamespaces.selector"},
+		"allowed by its label": {tenant("tenant-one"), ""},
+		"an empty selector":    {&infrav1.AllowedNamespaces{}, ""},
+		"another namespace":    {tenant("tenant-two"), "does not select namespace tenant-one"},
+		"no allowedNamespaces": {nil, "does not select namespace tenant-one"},
+		"invalid selector":     {&infrav1.AllowedNamespaces{Selector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}}, "spec.allowedNamespaces.selector"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -121,7 +121,7 @@ func reachesWhatItNames(t *testing.T, server string) {
 	address := infrav1.ServerAddress(server)
 	if address == "" {
 		if infrav1.SameServer(server, server) {
-			t.Fatalf("%q is no server, but the same as itself", server)
+			t.Fatalf("%q is not a server, but equals itself", server)
 		}
 		return
 	}

@@ -19,6 +19,6 @@ func TestNameLengthAndUniqueness(t *testing.T) {
 	long := strings.Repeat("rack.", 50)
 	one, other := managementcluster.Name(long+"a", "0a1b2c3d", "hosts"), managementcluster.Name(long+"b", "0a1b2c3d", "hosts")
 	g.Expect(len(one)).To(BeNumerically("<=", 80))
-	g.Expect(one).NotTo(Equal(other), "what is cut off still tells them apart")
+	g.Expect(one).NotTo(Equal(other), "names that are shortened stay unique")
 	g.Expect(one).To(HaveSuffix("-0a1b2c3d-hosts"))
 }

@@ -58,7 +58,7 @@ func TestObservations(t *testing.T) {
 			checked(false, answers, notReady, misplaced),
 			distribution.Observation{Health: distribution.Bad, Reason: "FolderNotFound", Message: "datastore is gone"},
 		},
-		"bad, and nobody says why": {checked(false, answers), distribution.Observation{Health: distribution.Bad}},
+		"bad without a reason": {checked(false, answers), distribution.Observation{Health: distribution.Bad}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +84,7 @@ func TestObservationAttributes(t *testing.T) {
 		*newZone("c", checked(true), func(z *placement.Zone) { z.Spec.ControlPlane, z.Domain = ptr.To(true), nil }),
 	})
 	g.Expect(got[0].Attributes).To(Equal(map[string]string{"region": "region-1", "zone": "a"}))
-	g.Expect(got[0].ControlPlane).To(BeTrue(), "a zone takes control planes unless it says otherwise")
+	g.Expect(got[0].ControlPlane).To(BeTrue(), "a zone is for control planes by default")
 	g.Expect(got[1].ControlPlane).To(BeFalse())
 	g.Expect(got[2].ControlPlane).To(BeTrue())
 	g.Expect(got[2].Attributes).To(BeEmpty(), "without its failure domain there is nothing to say")

@@ -12,12 +12,12 @@ import (
 
 // Observe returns the failure domain that a virtual machine is in: the requested one if it is there, else the first matching
 // zone of its server by name, else "". A zone that no longer exists is never returned.
-func Observe(location vcenter.Location, server string, zones []Zone, asked string) string {
+func Observe(location vcenter.Location, server string, zones []Zone, requested string) string {
 	in := slices.DeleteFunc(slices.Clone(zones), func(zone Zone) bool {
 		return !infrav1.SameServer(zone.Spec.Server, server) || !contains(zone, location)
 	})
-	if slices.ContainsFunc(in, func(zone Zone) bool { return zone.Name == asked }) {
-		return asked
+	if slices.ContainsFunc(in, func(zone Zone) bool { return zone.Name == requested }) {
+		return requested
 	}
 	if len(in) == 0 {
 		return ""

@@ -21,20 +21,20 @@ func TestObserve(t *testing.T) {
 	t.Parallel()
 	cluster1 := vcenter.Location{Datacenter: "/dc-1", ComputeCluster: "/dc-1/host/cluster-1", HostGroups: []string{"hosts-a"}}
 	for name, tc := range map[string]struct {
-		location vcenter.Location
-		zones    []placement.Zone
-		asked    string
-		want     string
+		location  vcenter.Location
+		zones     []placement.Zone
+		requested string
+		want      string
 	}{
-		"where it was asked to be": {cluster1, []placement.Zone{*newZone("a")}, "a", "a"},
-		"elsewhere than asked": {
+		"in the requested zone": {cluster1, []placement.Zone{*newZone("a")}, "a", "a"},
+		"not in the requested zone": {
 			cluster1, []placement.Zone{*newZone("a", in(infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "cluster-2"})), *newZone("b")}, "a", "b",
 		},
-		"in two zones of one domain: the one that was asked for": {cluster1, []placement.Zone{*newZone("a"), *newZone("b")}, "b", "b"},
-		"in two zones, asked for a third: the first by name":     {cluster1, []placement.Zone{*newZone("a"), *newZone("b")}, "c", "a"},
+		"in two zones of one domain: the requested one":         {cluster1, []placement.Zone{*newZone("a"), *newZone("b")}, "b", "b"},
+		"in two zones, a third is requested: the first by name": {cluster1, []placement.Zone{*newZone("a"), *newZone("b")}, "c", "a"},
 		"in no zone":               {vcenter.Location{Datacenter: "/dc-2", ComputeCluster: "/dc-2/host/cluster-1"}, []placement.Zone{*newZone("a")}, "a", ""},
 		"nowhere":                  {vcenter.Location{}, []placement.Zone{*newZone("a")}, "a", ""},
-		"there are no zones":       {cluster1, nil, "a", ""},
+		"without zones":            {cluster1, nil, "a", ""},
 		"a zone of another server": {cluster1, []placement.Zone{*newZone("a", func(z *placement.Zone) { z.Spec.Server = "other.example.com" })}, "a", ""},
 		"a zone that has lost its failure domain": {
 			cluster1, []placement.Zone{*newZone("a", func(z *placement.Zone) { z.Domain = nil })}, "a", "",
@@ -74,7 +74,7 @@ func TestObserve(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			NewWithT(t).Expect(placement.Observe(tc.location, server, tc.zones, tc.asked)).To(Equal(tc.want))
+			NewWithT(t).Expect(placement.Observe(tc.location, server, tc.zones, tc.requested)).To(Equal(tc.want))
 		})
 	}
 }

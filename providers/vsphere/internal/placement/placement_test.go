@@ -109,7 +109,7 @@ func TestZoneTakesPrecedence(t *testing.T) {
 	g.Expect(spec.Placement).To(Equal(infrav1.VSphereVMPlacement{
 		FailureDomain: "a", ComputeCluster: "cluster-a", VMGroupName: "vms", HostGroupName: "hosts",
 	}))
-	g.Expect(spec.NumCPUs).To(BeEquivalentTo(4), "a zone says nothing about size")
+	g.Expect(spec.NumCPUs).To(BeEquivalentTo(4), "a zone does not set the size")
 }
 
 // A template can be older than a renewed certificate; with the old thumbprint its machines can be neither created nor deleted.
@@ -121,13 +121,13 @@ func TestThumbprintSource(t *testing.T) {
 		zoneServer    string
 		want          string
 	}{
-		"of the zone":                           {server, "of the cluster", "of the zone", server, "of the zone"},
-		"of the cluster":                        {server, "of the cluster", "", server, "of the cluster"},
-		"of the cluster, in another spelling":   {"https://VCenter.example.com:443/sdk", "of the cluster", "", "", "of the cluster"},
-		"of the machine, on another server":     {"other.example.com", "of the cluster", "", "", "of the machine"},
-		"of the machine, whose zone has moved":  {"other.example.com", "of the cluster", "of the zone", server, "of the machine"},
-		"of the machine, as nobody else has it": {server, "", "", server, "of the machine"},
-		"of the zone on another server":         {"other.example.com", "of the cluster", "of the zone", "other.example.com", "of the zone"},
+		"of the zone":                          {server, "of the cluster", "of the zone", server, "of the zone"},
+		"of the cluster":                       {server, "of the cluster", "", server, "of the cluster"},
+		"of the cluster, in another spelling":  {"https://VCenter.example.com:443/sdk", "of the cluster", "", "", "of the cluster"},
+		"of the machine, on another server":    {"other.example.com", "of the cluster", "", "", "of the machine"},
+		"of the machine, whose zone has moved": {"other.example.com", "of the cluster", "of the zone", server, "of the machine"},
+		"of the machine, as no other has it":   {server, "", "", server, "of the machine"},
+		"of the zone on another server":        {"other.example.com", "of the cluster", "of the zone", "other.example.com", "of the zone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -161,7 +161,7 @@ func TestZoneWithFewFieldsKeepsOthers(t *testing.T) {
 	g.Expect(spec.Server).To(Equal(server), "the server is the zone's in any case")
 	g.Expect(spec.Datacenter).To(Equal("dc-1"), "and so is the datacenter")
 	g.Expect(spec.Folder).To(Equal("folder"))
-	g.Expect(spec.ResourcePool).To(Equal("pool"), "without a compute cluster nothing says that the pool is elsewhere")
+	g.Expect(spec.ResourcePool).To(Equal("pool"), "without a compute cluster the pool may be anywhere")
 	g.Expect(spec.Datastore).To(Equal("datastore"))
 	g.Expect(spec.Template).To(Equal("template"))
 	g.Expect(spec.Network.Devices[0].NetworkName).To(Equal("network"))

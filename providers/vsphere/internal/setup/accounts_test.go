@@ -134,7 +134,7 @@ func TestAccountServersAreEnforced(t *testing.T) {
 		right := w.cluster(name+"-right", account, onServer(w.vc))
 		w.waitForAvailable(right)
 	}
-	w.Expect(mine.Calls()).To(BeEmpty(), "it was not even asked who it is")
+	w.Expect(mine.Calls()).To(BeEmpty(), "it received no call at all")
 
 	update(w, bound, func(i *infrav1.VSphereClusterIdentity) { i.Spec.Servers = append(i.Spec.Servers, mine.Host()) })
 	w.waitForAvailable(&infrav1.VSphereCluster{ObjectMeta: w.meta("identity")})

@@ -79,7 +79,7 @@ func TestAssignmentIsRevokedBeforeCreationOnly(t *testing.T) {
 	}
 	reconcile()
 	w.Expect(through.zoneRead).To(BeNil())
-	w.Expect(vms()).To(BeEmpty(), "the place was another's when it was to be made")
+	w.Expect(vms()).To(BeEmpty(), "the machine was reassigned before its creation")
 
 	seen := machine.DeepCopy()
 	through.vmMade = func() {

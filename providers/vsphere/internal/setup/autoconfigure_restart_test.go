@@ -34,7 +34,7 @@ func (w *fixture) waitForPendingRecord(zone *infrav1.VSphereDeploymentZone, kind
 func TestRestartWhileAZoneIsBeingConfigured(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ before, meanwhile func(*simulator.Server) }{
-		"before vCenter is asked": {
+		"before the call to vCenter": {
 			func(s *simulator.Server) {
 				s.RefuseCalls("ReconfigureComputeResource_Task", -1, missing("Host.Inventory.EditCluster"))
 			},

@@ -144,7 +144,7 @@ func TestAutoConfigureEmptyComputeCluster(t *testing.T) {
 				w.waitForProvisioned(machine)
 				vm := w.vms()["cp-"+letter]
 				w.Expect(vm.Host).To(HavePrefix("host-"+letter+"-"), "DRS runs it on the zone's hosts")
-				w.Expect(vm.Groups).To(ConsistOf(zone.Name+"-"+here+"-vms"), "the name says of which management cluster it is")
+				w.Expect(vm.Groups).To(ConsistOf(zone.Name+"-"+here+"-vms"), "the name contains the management cluster")
 				w.Expect(machine.Status.FailureDomain).To(HaveValue(Equal(zone.Name)))
 			}
 			w.Expect(w.configuration()).To(HaveLen(2 + 1 + 3*4))
@@ -255,7 +255,7 @@ func TestHostTagSelectsHostGroup(t *testing.T) {
 	w.stop()
 	w.start()
 	w.Eventually(w.configuration).Should(ContainElements("host group rack-a-hosts: host-a-1 host-a-2",
-		"tag k8s-zone:zone-a on "+onCluster+"/host-a-1 "+onCluster+"/host-a-2"), "it follows the tag, which is no drift")
+		"tag k8s-zone:zone-a on "+onCluster+"/host-a-1 "+onCluster+"/host-a-2"), "it follows the tag, which is not drift")
 	w.waitForConfigured(zone)
 
 	none := w.autoRack("b", named("b"), tagged, func(d *infrav1.VSphereFailureDomain) { d.Spec.Topology.Hosts.HostTag.Name = "b" })
@@ -330,16 +330,16 @@ func TestCategoryOfMultipleCardinalityIsReported(t *testing.T) {
 	w := newFixture(t, layout)
 	w.Expect(w.vc.AllowSeveralTags(simulator.ZoneCategory)).To(Succeed())
 	zone := w.autoRack("a", named("a"), repairing)
-	says := `tag category "%s" allows an object to have several of its tags`
+	message := `tag category "%s" allows an object to have several of its tags`
 	w.Expect(w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationRefusedReason)).To(And(
-		ContainSubstring(says, simulator.ZoneCategory), Not(ContainSubstring(says, simulator.RegionCategory))))
+		ContainSubstring(message, simulator.ZoneCategory), Not(ContainSubstring(message, simulator.RegionCategory))))
 
 	w.Expect(w.vc.AllowSeveralTags(simulator.RegionCategory)).To(Succeed())
 	w.stop() // categories are cached for some minutes
 	w.start()
 	w.Eventually(func() string {
 		return w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfigurationRefusedReason)
-	}).Should(ContainSubstring(says, simulator.RegionCategory), "ours is no better when somebody has changed it")
+	}).Should(ContainSubstring(message, simulator.RegionCategory), "a category of our own is reported after a change, too")
 }
 
 func TestVMGroupWithForeignMachinesIsKept(t *testing.T) {

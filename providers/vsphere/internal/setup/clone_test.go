@@ -36,7 +36,7 @@ func newFixtureWithTemplates(t *testing.T, templates ...simulator.Template) *fix
 	return w
 }
 
-// newFixtureWithNode returns a workshop in which machine "node" is ready.
+// newFixtureWithNode returns a fixture in which machine "node" is ready.
 func newFixtureWithNode(t *testing.T) (*fixture, *infrav1.VSphereMachine) {
 	t.Helper()
 	w := newFixtureWithTemplates(t)
@@ -151,7 +151,7 @@ func TestMachineMatchesSpec(t *testing.T) {
 	w.Expect(made.ExtraConfig).To(HaveKeyWithValue("isolation.tools.copy.disable", "TRUE"))
 	w.Expect(made.TagIDs).To(Equal([]string{tag}))
 	w.Expect(made.InstanceUUID).To(BeEquivalentTo(w.vsphereVM("node").UID))
-	w.Expect(machine.Status.FailureDomain).To(BeNil(), "it was asked to be in none")
+	w.Expect(machine.Status.FailureDomain).To(BeNil(), "none was requested")
 	w.Expect(machine.Spec.ProviderID).To(Equal("vsphere://" + made.UUID))
 }
 

@@ -16,7 +16,7 @@ import (
 
 const oldTemplate = "old" // has virtual hardware of an older version than the hosts support
 
-// newFixtureWithOldHardware returns a workshop with a template of hardware version 10, on hosts that support up to 21.
+// newFixtureWithOldHardware returns a fixture with a template of hardware version 10, on hosts that support up to 21.
 func newFixtureWithOldHardware(t *testing.T) *fixture {
 	t.Helper()
 	return newFixtureWithTemplates(t, simulator.Template{Name: oldTemplate, HardwareVersion: "vmx-10"})

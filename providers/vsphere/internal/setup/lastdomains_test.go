@@ -164,7 +164,7 @@ func TestZoneInDeletionReceivesNoControlPlaneMachines(t *testing.T) {
 	published, known := domain(cluster, zones[2].Name)
 	w.Expect(known.State).To(Equal(faultlinev1.DomainCordoned))
 	w.Expect(published.Attributes).To(HaveKeyWithValue("reason", faultlinev1.ReasonDomainDeleting))
-	w.Expect(conditions.IsTrue(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition)).To(BeTrue(), "somebody wants it so")
+	w.Expect(conditions.IsTrue(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition)).To(BeTrue(), "the user requested it")
 
 	w.remove(machine)
 	w.waitForDeletion(zones[2])

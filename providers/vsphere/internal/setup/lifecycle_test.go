@@ -57,7 +57,7 @@ func TestTrySoftPowersOffUnresponsiveGuest(t *testing.T) {
 	w.vc.HoldTasks("ShutdownGuest")
 	w.remove(machine)
 	w.Expect(w.vms()).To(BeEmpty())
-	w.Expect(w.vc.Calls()["ShutdownGuest"]).To(Equal(1), "it is asked once")
+	w.Expect(w.vc.Calls()["ShutdownGuest"]).To(Equal(1), "it is requested once")
 	w.Expect(w.vc.Calls()["PowerOffVM_Task"]).To(Equal(1))
 }
 

@@ -241,7 +241,7 @@ func TestMachinesThatRunAreObservedWithoutTheirVMGroup(t *testing.T) {
 	w.Expect(conditions.IsTrue(machine, clusterv1.ReadyCondition)).To(BeTrue(), "%s", testworld.Describe(machine))
 	w.get(vm)
 	w.Expect(conditions.GetReason(vm, infrav1.VSphereVMVMGroupJoinedCondition)).To(Equal(infrav1.VSphereVMVMGroupNotFoundReason))
-	w.Expect(w.warnings("cp-a", infrav1.VSphereVMVMGroupNotFoundReason)).To(BeNumerically("<=", 1), "it is said once")
+	w.Expect(w.warnings("cp-a", infrav1.VSphereVMVMGroupNotFoundReason)).To(BeNumerically("<=", 1), "it is reported once")
 	w.Expect(w.vc.Calls()["ReconfigureComputeResource_Task"]).To(BeZero())
 
 	// It is not powered on outside of its hosts.

@@ -178,7 +178,7 @@ func TestIdleMachinesMakeNoCalls(t *testing.T) {
 		since := calls()
 		w.vc.ResetCalls()
 		return since
-	}).WithPolling(3*time.Second).Should(BeEmpty(), "what is asked of new machines has been asked")
+	}).WithPolling(3*time.Second).Should(BeEmpty(), "all calls for new machines are done")
 	for round := range 2 {
 		for _, name := range []string{"cp-a", "cp-b", "cp-c"} {
 			vm := &infrav1.VSphereVM{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}}

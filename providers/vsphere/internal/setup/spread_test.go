@@ -99,7 +99,7 @@ func TestWorkerWaitsForZone(t *testing.T) {
 	machine := w.workers(1, 1)[0]
 	w.waitForCondition(machine, infrav1.VSphereMachinePlacementReadyCondition, faultlinev1.ReasonFailureDomainNotAssigned)
 	w.Expect(conditions.GetLastTransitionTime(machine, infrav1.VSphereMachinePlacementReadyCondition).Sub(machine.CreationTimestamp.Time)).
-		To(BeNumerically(">=", 4*time.Second), "that it waits is said when it has not been assigned one for a while")
+		To(BeNumerically(">=", 4*time.Second), "waiting is reported only after a while without an assignment")
 	w.waitForCondition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonWorkersWaiting)
 	w.Expect(w.vms()).To(BeEmpty())
 	update(w, infra, func(c *infrav1.VSphereCluster) { c.Spec.Distribution.FailureDomains = nil })

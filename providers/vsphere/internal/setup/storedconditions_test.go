@@ -57,5 +57,5 @@ func TestUpstreamIdentityWithoutReasons(t *testing.T) { //nolint:paralleltest //
 	w.waitForCondition(identity, infrav1.VSphereClusterIdentityAvailableCondition, infrav1.VSphereClusterIdentityAvailableReason)
 	w.Expect(conditions.Has(identity, clusterv1.ReadyCondition)).To(BeFalse(), "nothing sets it any more")
 	w.Expect(conditions.Has(identity, "CredentialsAvailable")).To(BeFalse(), "it is one of v1beta1")
-	w.Expect(conditions.GetReason(identity, "example.com/Other")).To(Equal(conditions.NoReasonReported), "it is somebody else's")
+	w.Expect(conditions.GetReason(identity, "example.com/Other")).To(Equal(conditions.NoReasonReported), "it belongs to another controller")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-// The user stories of the failure domain proposal, one test each.
+// The use cases of the failure domain proposal, one test each.
 
 func TestControlPlaneOverHostGroups(t *testing.T) {
 	t.Parallel()
@@ -96,7 +96,7 @@ func TestClustersWithDifferentPlacementConstraints(t *testing.T) {
 	w.Expect(w.vms()["cp-one"].Folder).To(HaveSuffix("workload"))
 	w.Expect(w.vms()["cp-one"].Pool).To(HaveSuffix("workload"))
 	w.Expect(w.vms()["cp-two"].Folder).To(HaveSuffix("templates"))
-	w.Expect(first.Status.FailureDomain).To(HaveValue(Equal(zoneOne.Name)), "zones that share a failure domain are told apart")
+	w.Expect(first.Status.FailureDomain).To(HaveValue(Equal(zoneOne.Name)), "zones that share a failure domain are distinguished")
 	w.Expect(second.Status.FailureDomain).To(HaveValue(Equal(zoneTwo.Name)))
 }
 

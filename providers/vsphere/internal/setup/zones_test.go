@@ -136,7 +136,7 @@ func TestUnreachableVCenterKeepsZoneReady(t *testing.T) {
 	w.Expect(zones[0].Status.Ready).To(HaveValue(BeTrue()), "the last good answer is kept")
 	w.Eventually(func(g Gomega) {
 		w.get(cluster)
-		g.Expect(cluster.Status.Distribution.FailureDomains[0].StaleSince.IsZero()).To(BeFalse(), "and it is said since when it is stale")
+		g.Expect(cluster.Status.Distribution.FailureDomains[0].StaleSince.IsZero()).To(BeFalse(), "and staleSince is set")
 	}).Should(Succeed())
 	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 	w.vc.SetDown(false)

@@ -22,18 +22,18 @@ func computeCluster(i int) inventory.Ref {
 func TestUnusedClusterLocksAreDropped(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	turns := &clusterLocks{}
+	locks := &clusterLocks{}
 	for i := range 30 {
-		done, err := turns.lock(t.Context(), "vcenter", computeCluster(i))
+		done, err := locks.lock(t.Context(), "vcenter", computeCluster(i))
 		g.Expect(err).NotTo(HaveOccurred())
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = turns.lock(gone, "vcenter", computeCluster(i))
+		_, err = locks.lock(gone, "vcenter", computeCluster(i))
 		g.Expect(err).To(MatchError(context.Canceled), "one at a time")
-		g.Expect(turns.locks).To(HaveLen(1))
+		g.Expect(locks.locks).To(HaveLen(1))
 		done()
 	}
-	g.Expect(turns.locks).To(BeEmpty())
+	g.Expect(locks.locks).To(BeEmpty())
 }
 
 func TestJoinResultsOfDeletedVMsAreDropped(t *testing.T) {
@@ -54,6 +54,6 @@ func TestJoinResultsOfDeletedVMsAreDropped(t *testing.T) {
 	m := inventory.Membership{Group: "vms", VM: there}
 	groups.finish(computeCluster(0), []inventory.Membership{m}, map[inventory.Membership]error{m: refused})
 	_, err := groups.Join(computeCluster(0), m)
-	g.Expect(err).To(MatchError(refused), "whose virtual machine is there is told")
+	g.Expect(err).To(MatchError(refused), "the error of an existing virtual machine is kept")
 	g.Expect(groups.failed).To(HaveLen(1))
 }

@@ -49,7 +49,7 @@ type madeKey struct {
 	at       time.Time
 }
 
-// newKeyCache returns a keyring without calling vCenter.
+// newKeyCache returns an empty cache without calling vCenter.
 func newKeyCache(api *transport.SOAPClient) *keyCache { return &keyCache{api: api} }
 
 // wantedEncryption holds how to encrypt a machine.

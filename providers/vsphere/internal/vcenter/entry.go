@@ -85,7 +85,7 @@ func (e *entry) up() {
 // down emits SessionDown, which enqueues all objects that use the account, unless it was emitted for the same error in this
 // outage. The errors of successive attempts can differ.
 func (e *entry) down(err error) {
-	if _, told := e.reported[err.Error()]; told {
+	if _, reported := e.reported[err.Error()]; reported {
 		return
 	}
 	if e.reported == nil {

@@ -147,7 +147,7 @@ func TestJoinWhileMemberIsDeleted(t *testing.T) {
 	})
 	g.Expect(r.server.DestroyVM("vm-0")).To(Succeed())
 	r.server.ReleaseTasks("ReconfigureComputeResource_Task")
-	g.Expect(join(t, s, "rack-a-vms", vms[1])).To(Succeed(), "that the group was to keep a virtual machine that has gone is no reason to fail")
+	g.Expect(join(t, s, "rack-a-vms", vms[1])).To(Succeed(), "a deleted member of the group does not make it fail")
 	vm, _ := r.server.VM("vm-1")
 	g.Expect(vm.Groups).To(Equal([]string{"rack-a-vms"}))
 }
@@ -169,7 +169,7 @@ func TestFailedJoinIsReportedOncePerVM(t *testing.T) {
 	g.Expect(err).To(MatchError(vcenter.ErrTaskFailed))
 	g.Expect(err).To(MatchError(ContainSubstring("host lost")))
 	r.reports(vcenter.Event{Kind: vcenter.VMChanged, InstanceUUID: uuid(1), Name: "vm-1"})
-	g.Expect(join(t, s, "rack-a-vms", vms[1])).To(Succeed(), "the next attempt starts anew")
+	g.Expect(join(t, s, "rack-a-vms", vms[1])).To(Succeed(), "the next attempt starts again")
 }
 
 func TestLocateFollowsTheRule(t *testing.T) {

@@ -162,5 +162,5 @@ func TestStrandedOutsideOnlyWithoutDRS(t *testing.T) {
 	stranded(false)
 	g.Expect(r.server.SetDRS("cluster-1", "manual")).To(Succeed())
 	stranded(true)
-	g.Expect(s.StrandedOutside(vm, "")).To(BeEmpty(), "no host group is asked for")
+	g.Expect(s.StrandedOutside(vm, "")).To(BeEmpty(), "no host group is requested")
 }

@@ -77,7 +77,7 @@ func TestInaccessibleVMStaysInInventory(t *testing.T) {
 
 func TestInvisibleVMExists(t *testing.T) {
 	t.Parallel()
-	vcenter.SkipWithStock(t, "tells of no object that leaves its folder and still exists")
+	vcenter.SkipWithStock(t, "does not report objects that leave their folder and still exist")
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()

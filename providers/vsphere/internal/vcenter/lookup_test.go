@@ -180,7 +180,7 @@ func TestTemplate(t *testing.T) {
 		g.Expect(found.Ref).To(Equal(byName.Ref), name)
 	}
 	plain, err := s.Template("dc-1", "plain")
-	g.Expect(err).NotTo(HaveOccurred(), "a virtual machine that is no template can be cloned too")
+	g.Expect(err).NotTo(HaveOccurred(), "a virtual machine that is not a template can be cloned, too")
 	g.Expect(plain.Template).To(BeFalse())
 
 	for name, test := range map[string]struct {
@@ -208,30 +208,30 @@ func TestMissingVMEmitsInventoryChange(t *testing.T) {
 	g := NewWithT(t)
 	r := newRig(t, ambiguousLayout())
 	s := r.session()
-	told := func(doing string, act func()) {
+	emitsEvent := func(doing string, act func()) {
 		before := r.seen(vcenter.InventoryChanged)
 		act()
 		eventually(t, func() error {
 			if r.seen(vcenter.InventoryChanged) == before {
-				return errors.New("nobody is told of " + doing)
+				return errors.New("no event for " + doing)
 			}
 			return nil
 		})
 	}
 	_, err := s.Template("dc-1", "golden")
 	g.Expect(err).To(MatchError(vcenter.ErrNotFound))
-	told("a name that comes", func() { g.Expect(r.server.Rename("/dc-1/vm/templates/plain", "golden")).To(Succeed()) })
+	emitsEvent("a name that comes", func() { g.Expect(r.server.Rename("/dc-1/vm/templates/plain", "golden")).To(Succeed()) })
 	eventually(t, func() error { _, err := s.Template("dc-1", "golden"); return err })
 
 	_, err = s.Template("dc-1", "twin")
 	g.Expect(err).To(MatchError(vcenter.ErrAmbiguous))
-	told("a namesake that goes", func() { g.Expect(r.server.Rename("/dc-1/vm/a/team/twin", "single")).To(Succeed()) })
+	emitsEvent("a namesake that goes", func() { g.Expect(r.server.Rename("/dc-1/vm/a/team/twin", "single")).To(Succeed()) })
 	eventually(t, func() error { _, err := s.Template("dc-1", "twin"); return err })
 
 	made := clone(t, s, cloneSpec(t, s, 1))
 	_, taken := s.VMInFolder(made.FolderRef, made.Name)
 	g.Expect(taken).To(BeTrue())
-	told("a name that is free", func() { g.Expect(r.server.DestroyVM(made.Name)).To(Succeed()) })
+	emitsEvent("a name that is free", func() { g.Expect(r.server.DestroyVM(made.Name)).To(Succeed()) })
 }
 
 func TestUnreadableSwitchIsRejected(t *testing.T) {
@@ -271,7 +271,7 @@ func TestManagedObjectReferences(t *testing.T) {
 
 	p.ResourcePool = byName.FolderRef
 	_, err = s.Resolve(p)
-	g.Expect(err).To(HaveOccurred(), "a folder is no pool")
+	g.Expect(err).To(HaveOccurred(), "a folder is not a pool")
 	p.ResourcePool = "ResourcePool:resgroup-999999"
 	_, err = s.Resolve(p)
 	g.Expect(err).To(MatchError(ContainSubstring("resgroup-999999")))

@@ -102,7 +102,7 @@ func TestForeignClonesAreNotLostClones(t *testing.T) {
 
 	_, err = s.SetExtraConfig(t.Context(), cloneSpec(t, s, 0).Template.Ref, map[string]string{"guestinfo.a": "b"})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(cloning()).To(BeFalse(), "that is no clone")
+	g.Expect(cloning()).To(BeFalse(), "that is not a clone")
 
 	_, err = s.CloneVM(t.Context(), cloneSpec(t, s, 2))
 	g.Expect(err).NotTo(HaveOccurred())

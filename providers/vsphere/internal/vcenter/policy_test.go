@@ -72,7 +72,7 @@ func TestPolicyDatastoreHasMostFreeSpace(t *testing.T) {
 	}
 	g.Expect(r.named(s, refs[0])).To(Equal("fast-2"), "datastore-a has more, and is not of the policy; datastore-b is not mounted in zone-a")
 	g.Expect(refs[1]).To(Equal(refs[0]), "15 more than what the first machine takes")
-	g.Expect(at).To(HaveLen(2), "machines that start together leave room for one another")
+	g.Expect(at).To(HaveLen(2), "machines that start together account for each other's space")
 	again := make([]string, len(refs))
 	for i := range again {
 		_, again[i], _ = s.DatastoreOf(t.Context(), anywhere(), kept("fast", i))
@@ -145,7 +145,7 @@ func TestPolicyCalls(t *testing.T) {
 	_, _, err := s.DatastoreOf(t.Context(), placement(), kept("secret", 1))
 	g.Expect(err).NotTo(HaveOccurred())
 	bounds["PbmCheckRequirements"]++
-	g.Expect(asked()).To(Equal(bounds), "one more for another policy, of which one datastore is named")
+	g.Expect(asked()).To(Equal(bounds), "one more for another policy with a named datastore")
 }
 
 func TestIncompatibleDatastore(t *testing.T) {

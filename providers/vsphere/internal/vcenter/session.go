@@ -67,10 +67,10 @@ func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCa
 		server: ep.Server, opts: opts, lose: lose, life: ctx,
 		index: inventory.NewIndex(opts.vcenters.Records(ep.Server)), templates: newTemplates(), slots: make(transport.Slots, transport.MaxCalls),
 	}
-	doubts := stream.NewStalenessCheck(lose)
-	s.api = transport.NewSOAPClient(client, s.slots, opts.lines.To(ep.Server), doubts.Observe)
+	staleness := stream.NewStalenessCheck(lose)
+	s.api = transport.NewSOAPClient(client, s.slots, opts.lines.To(ep.Server), staleness.Observe)
 	s.stream = stream.New(stream.Options{
-		API: s.api, Index: s.index, Staleness: doubts, Log: opts.Log.With("server", ep.Server), Report: s.report, Background: s.background,
+		API: s.api, Index: s.index, Staleness: staleness, Log: opts.Log.With("server", ep.Server), Report: s.report, Background: s.background,
 	})
 	s.notify = newDebouncer(func() { s.emit(Event{Kind: InventoryChanged}) })
 	s.groups = newDRSGroups(drsOptions{

@@ -141,7 +141,7 @@ func TestLostStreamResponsesAreRetried(t *testing.T) {
 }
 
 func TestLostResponseKeepsSession(t *testing.T) {
-	vcenter.SkipWithStock(t, "leaves a virtual machine half told of whose clone nobody follows")
+	vcenter.SkipWithStock(t, "does not complete a virtual machine whose clone is not followed")
 	g := NewWithT(t)
 	r := newRig(t, simulator.ThreeZones())
 	s := r.session()

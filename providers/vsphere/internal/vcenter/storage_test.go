@@ -192,7 +192,7 @@ func TestInvalidStorageIsRejectedWithoutCalls(t *testing.T) {
 		"more further disks than it has":          {func(c *vcenter.CloneSpec) { c.FurtherGiB = []int32{20, 30, 40} }, vcenter.ErrInvalid, "additionalDisksGiB has 3 sizes, but the template has 2 disks after the first one", ""},
 		"more disks than places":                  {func(c *vcenter.CloneSpec) { c.DataDisks = make([]vcenter.DataDisk, 62) }, vcenter.ErrInvalid, "dataDisks has 62 disks, but the template's controllers have capacity for 60", ""},
 		"more disks than old hardware has places": {func(c *vcenter.CloneSpec) { c.DataDisks = make([]vcenter.DataDisk, 15) }, vcenter.ErrInvalid, "have capacity for 14: remove some, or give the template a paravirtual SCSI controller and hardware version vmx-14", "old"},
-		"a key, and no provider":                  {func(c *vcenter.CloneSpec) { c.Encryption.Key = "vault" }, vcenter.ErrNoKeyProvider, `cryptoKeyID "vault": no key provider: remove cryptoKeyID, or add a key provider`, ""},
+		"a key, and no provider":                  {func(c *vcenter.CloneSpec) { c.Encryption.Key = "vault" }, vcenter.ErrNoKeyProvider, `cryptoKeyID "vault": no key provider found: remove cryptoKeyID, or add a key provider`, ""},
 		"a policy that encrypts, and no provider": {func(c *vcenter.CloneSpec) { c.Policies = vcenter.Policies{Home: "x", Encrypting: "secret"} }, vcenter.ErrNoKeyProvider, `cryptoProfile "secret": no key provider`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -213,7 +213,7 @@ func (s *storagePolicies) ask(ctx context.Context, policy string, datastores []i
 	}
 	for _, result := range results {
 		at := policyAt{policy, inventory.Ref{Type: result.Hub.HubType, Value: result.Hub.HubId}}
-		if _, asked := s.answers[at]; asked {
+		if _, requested := s.answers[at]; requested {
 			s.answers[at] = answer{whyNot(result.Error), began}
 		}
 	}

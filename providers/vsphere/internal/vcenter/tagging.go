@@ -74,13 +74,13 @@ func (t *tagging) Attach(ctx context.Context, r inventory.Ref, tagIDs []string) 
 
 // attachRefusal returns the error for tags that were not attached: the first problem that the user has to fix.
 func attachRefusal(errs tags.BatchErrors) error {
-	says := func(kind string) bool {
+	hasType := func(kind string) bool {
 		return slices.ContainsFunc(errs, func(e tags.BatchError) bool { return strings.Contains(strings.ToLower(e.Type), kind) })
 	}
 	switch {
-	case says("notfound"), says("not_found"):
+	case hasType("notfound"), hasType("not_found"):
 		return vcerrors.ErrNotFound
-	case says("unauthorized"), says("permission"), says("privilege"):
+	case hasType("unauthorized"), hasType("permission"), hasType("privilege"):
 		return vcerrors.ErrForbidden
 	}
 	return vcerrors.ErrInvalid
@@ -94,8 +94,8 @@ func (t *tagging) Changed(names []string) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for asked := range t.ids {
-		if slices.Contains(names, asked.Name) || slices.Contains(names, "") {
+	for tag := range t.ids {
+		if slices.Contains(names, tag.Name) || slices.Contains(names, "") {
 			t.outdated = time.Now()
 			return true
 		}

@@ -37,7 +37,7 @@ func TestTenantSessionLimit(t *testing.T) {
 
 		<-time.After(2 * rejectedIdle)
 		synctest.Wait()
-		g.Expect(ask("one", MaxSessions+2)).NotTo(MatchError(vcerrors.ErrTooMany), "those that nobody asked for are gone")
+		g.Expect(ask("one", MaxSessions+2)).NotTo(MatchError(vcerrors.ErrTooMany), "unused sessions have ended")
 		g.Expect(pool.Close(t.Context())).To(Succeed())
 		synctest.Wait()
 	})

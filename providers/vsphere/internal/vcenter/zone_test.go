@@ -244,7 +244,7 @@ func TestTagsAreReadForAllZonesTogether(t *testing.T) {
 	check()
 	calls := r.server.Calls()
 	delete(calls, "WaitForUpdatesEx")
-	g.Expect(calls).To(BeEmpty(), "what happens to hosts says nothing of tags")
+	g.Expect(calls).To(BeEmpty(), "host changes do not affect tags")
 }
 
 func TestOnlyZoneTagsAreRead(t *testing.T) {
@@ -322,7 +322,7 @@ func TestUnusedTagCausesNoCalls(t *testing.T) {
 	}
 	eventually(t, func() error {
 		if r.called("WaitForUpdatesEx") == 0 {
-			return errors.New("the stream has not told of it")
+			return errors.New("the stream has not reported it")
 		}
 		return nil
 	})

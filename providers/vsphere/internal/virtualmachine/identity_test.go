@@ -45,15 +45,15 @@ func TestIdentify(t *testing.T) {
 		rivals     int
 		strangers  int
 	}{
-		"none there":                                    {vm: known(bios, "vm-10")},
-		"new, made by our clone":                        {vm: known("", ""), candidates: []Candidate{vmWith("vm-10", uid, bios, ourNotes)}, ours: "vm-10"},
-		"UUIDs are compared without case":               {vm: known(bios, ""), candidates: []Candidate{vmWith("vm-10", "11111111-AAAA-4000-8000-000000000001", bios, "")}, ours: "vm-10"},
-		"a copy beside it, whose reference sorts first": {vm: known(bios, ""), candidates: []Candidate{copied, original}, ours: "vm-10"},
-		"a copy that was recorded by mistake":           {vm: known(bios, "vm-1"), candidates: []Candidate{copied, original}, ours: "vm-10"},
-		"the machine is gone and its copy is there":     {vm: known(bios, "vm-10"), candidates: []Candidate{copied}, strangers: 1},
-		"two with our UID, one recorded":                {vm: known(bios, "vm-10"), candidates: []Candidate{vmWith("vm-1", uid, bios, ""), original}, ours: "vm-10"},
-		"two with our UID":                              {vm: known(bios, ""), candidates: []Candidate{vmWith("vm-1", uid, bios, ""), original}, rivals: 2},
-		"registered again under another reference":      {vm: known(bios, "vm-9"), candidates: []Candidate{original}, ours: "vm-10"},
+		"none there":                                {vm: known(bios, "vm-10")},
+		"new, made by our clone":                    {vm: known("", ""), candidates: []Candidate{vmWith("vm-10", uid, bios, ourNotes)}, ours: "vm-10"},
+		"UUIDs are compared without case":           {vm: known(bios, ""), candidates: []Candidate{vmWith("vm-10", "11111111-AAAA-4000-8000-000000000001", bios, "")}, ours: "vm-10"},
+		"a copy whose reference sorts first":        {vm: known(bios, ""), candidates: []Candidate{copied, original}, ours: "vm-10"},
+		"a copy that was recorded by mistake":       {vm: known(bios, "vm-1"), candidates: []Candidate{copied, original}, ours: "vm-10"},
+		"the machine is gone and its copy is there": {vm: known(bios, "vm-10"), candidates: []Candidate{copied}, strangers: 1},
+		"two with our UID, one recorded":            {vm: known(bios, "vm-10"), candidates: []Candidate{vmWith("vm-1", uid, bios, ""), original}, ours: "vm-10"},
+		"two with our UID":                          {vm: known(bios, ""), candidates: []Candidate{vmWith("vm-1", uid, bios, ""), original}, rivals: 2},
+		"registered again under another reference":  {vm: known(bios, "vm-9"), candidates: []Candidate{original}, ours: "vm-10"},
 		"moved":                                            {vm: known(bios, ""), candidates: []Candidate{moved}, ours: "vm-10"},
 		"moved, with more lines in the notes":              {vm: known(bios, ""), candidates: []Candidate{vmWith("vm-10", "x", bios, "backup of Monday\n"+ourNotes+"\n")}, ours: "vm-10"},
 		"moved, and a copy":                                {vm: known(bios, ""), candidates: []Candidate{movedCopy, moved}, rivals: 2},
@@ -92,8 +92,8 @@ func TestMarks(t *testing.T) {
 	for name, test := range map[string]struct{ notes, want string }{
 		"none":                     {"", ""},
 		"a backup program's":       {"backup of last night\nsucceeded", ""},
-		"beside those of others":   {"asset 4711\nVSphereVM tenant/node\nbackup", "VSphereVM tenant/node"},
-		"of somebody who mentions": {"the VSphereVM tenant/node is mine", ""},
+		"among other lines":        {"asset 4711\nVSphereVM tenant/node\nbackup", "VSphereVM tenant/node"},
+		"a note that mentions one": {"the VSphereVM tenant/node is mine", ""},
 	} {
 		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(Marks(test.notes)).To(Equal(test.want)) })
 	}

@@ -28,7 +28,7 @@ func testUpstreamManifests(t *testing.T, api *rulestest.APIServer) {
 	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
 	if len(files) == 0 {
-		t.Run("left out, as ../shared/upstream is not beside the project", func(t *testing.T) { t.Skip() })
+		t.Run("skipped without ../shared/upstream", func(t *testing.T) { t.Skip() })
 		return
 	}
 	refused := map[string]bool{}

@@ -35,7 +35,7 @@ func testOlderVersion(t *testing.T, api *rulestest.APIServer) {
 	t.Run("a default of v1beta1 does not change a template", func(t *testing.T) { testDefaultChangesNothing(t, api) })
 	t.Run("a rule of v1beta2 holds for v1beta1", func(t *testing.T) { testRulesHold(t, api) })
 	t.Run("what v1beta1 lets in can be made", func(t *testing.T) { testOneProcessor(t, api) })
-	t.Run("an annotation that somebody edited keeps nobody from deleting", func(t *testing.T) { testEditedAnnotation(t, api) })
+	t.Run("an edited annotation does not prevent deletion", func(t *testing.T) { testEditedAnnotation(t, api) })
 	t.Run("CRDs of today are installed over those that store v1beta1", func(t *testing.T) { testStoredVersions(t, api) })
 }
 
@@ -148,12 +148,12 @@ func testApplierGoesOn(t *testing.T, api *rulestest.APIServer) {
 	apply("v1beta1", `{"server":"vc","thumbprint":"`+sha1Pairs+`","controlPlaneEndpoint":{"host":"10.0.0.2","port":6443}}`)
 	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
 	g.Expect(cluster.Spec.ControlPlaneEndpoint.Host).To(Equal("10.0.0.2"))
-	g.Expect(ptr.Deref(cluster.Spec.DisableClusterModule, false)).To(BeFalse(), "what is no longer applied goes")
+	g.Expect(ptr.Deref(cluster.Spec.DisableClusterModule, false)).To(BeFalse(), "fields that are not applied any more are removed")
 
 	apply("v1beta2", `{"server":"vc","controlPlaneEndpoint":{"host":"10.0.0.3","port":6443}}`)
 	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
 	g.Expect(cluster.Spec.ControlPlaneEndpoint.Host).To(Equal("10.0.0.3"))
-	g.Expect(cluster.Spec.Thumbprint).To(BeEmpty(), "what was applied in v1beta1 and is no longer applied goes, too")
+	g.Expect(cluster.Spec.Thumbprint).To(BeEmpty(), "fields applied in v1beta1 are removed, too")
 	g.Expect(cluster.Status.Distribution.ControlPlaneSkew).To(HaveValue(BeEquivalentTo(1)))
 	g.Expect(cluster.Finalizers).To(Equal([]string{"example.com/kept"}))
 	g.Expect(cluster.ManagedFields).To(ContainElement(HaveField("Manager", "gitops")))

@@ -120,7 +120,7 @@ func testZoneAdmission(t *testing.T, api *rulestest.APIServer) {
 	workers.Spec.ControlPlane = ptr.To(false)
 	g.Expect(api.Create(ctx, newFailureDomain("zone-domain"))).To(Succeed())
 	g.Expect(api.Create(ctx, workers)).To(Succeed())
-	g.Expect(workers.Spec.ControlPlane).To(HaveValue(BeFalse()), "what is said stays")
+	g.Expect(workers.Spec.ControlPlane).To(HaveValue(BeFalse()), "a set value is kept")
 	g.Expect(api.Warnings()).To(BeEmpty())
 
 	zone.Spec.PlacementConstraint.Folder = "other"

@@ -34,7 +34,7 @@ func TestValidateAutoConfigure(t *testing.T) {
 			auto(s)
 			s.Topology.Hosts.HostTag = infrav1.HostTag{Category: "k8s-zone", Name: "west-a"}
 		}, nil},
-		{"groups of hosts by the zone's own tag, which is to be attached to the group's hosts", func(s *spec) {
+		{"groups of hosts by the zone's own tag, which autoConfigure would attach", func(s *spec) {
 			auto(s)
 			s.Topology.Hosts.HostTag, s.Zone.AutoConfigure = infrav1.HostTag{Category: "k8s-zone", Name: "west-a"}, ptr.To(true)
 		}, []string{"spec.zone.autoConfigure: Forbidden"}},
@@ -65,7 +65,7 @@ func TestGroupNamesDefaultToManagementCluster(t *testing.T) {
 	hook := vsphereFailureDomain{reader: fake.NewClientBuilder().WithObjects(system).Build()}
 	domain := &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: "rack-a"}}
 	g.Expect(hook.setDefaults(t.Context(), domain)).To(Succeed())
-	g.Expect(domain.Spec.Topology.Hosts.IsDefined()).To(BeFalse(), "nothing is to be made")
+	g.Expect(domain.Spec.Topology.Hosts.IsDefined()).To(BeFalse(), "nothing will be created")
 
 	domain.Spec.Topology.Hosts.AutoConfigure = ptr.To(true)
 	g.Expect(hook.setDefaults(t.Context(), domain)).To(Succeed())

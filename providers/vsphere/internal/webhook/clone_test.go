@@ -57,7 +57,7 @@ func TestValidateClone(t *testing.T) {
 		{"key with space around", func(s *infrav1.VirtualMachineCloneSpec) { s.CustomVMXKeys["a "] = "x" }, []string{"spec.customVMXKeys: Invalid value"}},
 		{"tag by its name", func(s *infrav1.VirtualMachineCloneSpec) { s.TagIDs = append(s.TagIDs, "k8s-zone-a") }, []string{"spec.tagIDs[1]: Invalid value"}},
 		{"tag without its number", func(s *infrav1.VirtualMachineCloneSpec) { s.TagIDs = []string{"urn:vmomi:InventoryServiceTag:"} }, []string{"spec.tagIDs[0]: Invalid value"}},
-		{"several errors are all told", func(s *infrav1.VirtualMachineCloneSpec) {
+		{"all errors are reported", func(s *infrav1.VirtualMachineCloneSpec) {
 			s.Server, s.MemoryMiB, s.AdditionalDisksGiB = "a b", 1, []int32{-1}
 			s.Network.Devices[1].MACAddr = "x"
 		}, []string{
@@ -99,11 +99,11 @@ func TestValidatePowerOff(t *testing.T) {
 		seconds int32
 		want    []string
 	}{
-		"trySoft may time out":     {infrav1.VirtualMachinePowerOpModeTrySoft, 60, nil},
-		"hard does not wait":       {infrav1.VirtualMachinePowerOpModeHard, 60, []string{"spec.guestSoftPowerOffTimeoutSeconds: Invalid value"}},
-		"soft waits for ever":      {infrav1.VirtualMachinePowerOpModeSoft, 60, []string{"spec.guestSoftPowerOffTimeoutSeconds: Invalid value"}},
-		"the default is hard":      {"", 60, []string{"spec.guestSoftPowerOffTimeoutSeconds: Invalid value"}},
-		"no time-out is no matter": {infrav1.VirtualMachinePowerOpModeHard, 0, nil},
+		"trySoft may time out": {infrav1.VirtualMachinePowerOpModeTrySoft, 60, nil},
+		"hard does not wait":   {infrav1.VirtualMachinePowerOpModeHard, 60, []string{"spec.guestSoftPowerOffTimeoutSeconds: Invalid value"}},
+		"soft waits for ever":  {infrav1.VirtualMachinePowerOpModeSoft, 60, []string{"spec.guestSoftPowerOffTimeoutSeconds: Invalid value"}},
+		"the default is hard":  {"", 60, []string{"spec.guestSoftPowerOffTimeoutSeconds: Invalid value"}},
+		"without a timeout":    {infrav1.VirtualMachinePowerOpModeHard, 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			errs := validatePowerOff(tc.mode, tc.seconds, field.NewPath("spec"))

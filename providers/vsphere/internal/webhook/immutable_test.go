@@ -29,7 +29,7 @@ func TestChanged(t *testing.T) {
 		"an entry of a map": {func(s *infrav1.VSphereVMSpec) { s.CustomVMXKeys["a"] = "b" }, []string{"spec.customVMXKeys.a: Forbidden"}},
 		"an item of a list": {func(s *infrav1.VSphereVMSpec) { s.TagIDs[0] = "b" }, []string{"spec.tagIDs: Forbidden"}},
 		"what may change":   {func(s *infrav1.VSphereVMSpec) { s.Network.Devices, s.Thumbprint = nil, "" }, nil},
-		"beside what may change": {func(s *infrav1.VSphereVMSpec) { s.Network = infrav1.NetworkSpec{} },
+		"with mutable fields": {func(s *infrav1.VSphereVMSpec) { s.Network = infrav1.NetworkSpec{} },
 			[]string{"spec.network.routes: Forbidden"}},
 	} {
 		t.Run(name, func(t *testing.T) {

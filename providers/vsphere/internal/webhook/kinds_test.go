@@ -50,7 +50,7 @@ func TestValidateIdentity(t *testing.T) {
 		return infrav1.VSphereClusterIdentitySpec{SecretName: "vcenter", AllowedNamespaces: &infrav1.AllowedNamespaces{}}
 	}
 	testRules(t, valid, validateIdentity, []ruleCase[infrav1.VSphereClusterIdentitySpec]{
-		{"nobody may use it", func(s *infrav1.VSphereClusterIdentitySpec) { s.AllowedNamespaces = nil }, nil},
+		{"no namespace may use it", func(s *infrav1.VSphereClusterIdentitySpec) { s.AllowedNamespaces = nil }, nil},
 		{"Secret with its namespace", func(s *infrav1.VSphereClusterIdentitySpec) { s.SecretName = "capv-system/vcenter" }, []string{"spec.secretName: Invalid value"}},
 		{"unknown operator", func(s *infrav1.VSphereClusterIdentitySpec) {
 			s.AllowedNamespaces.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Like"}}
@@ -196,7 +196,7 @@ func TestMachineTemplateInTopologyDryRuns(t *testing.T) {
 		allowed     bool
 	}{
 		"dry run of the topology controller": {true, topology, true},
-		"dry run of somebody else":           {true, nil, false},
+		"dry run of another client":          {true, nil, false},
 		"annotation without a dry run":       {false, topology, false},
 		"neither":                            {false, nil, false},
 	} {

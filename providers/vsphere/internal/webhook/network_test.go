@@ -63,7 +63,7 @@ func TestValidateNetwork(t *testing.T) {
 		{"MTU too small", device(func(d *infrav1.NetworkDeviceSpec) { d.MTU = ptr.To[int64](67) }), []string{"spec.devices[0].mtu: Invalid value"}},
 		{"MTU too large", device(func(d *infrav1.NetworkDeviceSpec) { d.MTU = ptr.To[int64](65536) }), []string{"spec.devices[0].mtu: Invalid value"}},
 		{"name server by name", device(func(d *infrav1.NetworkDeviceSpec) { d.Nameservers[0] = "dns.example.com" }), []string{"spec.devices[0].nameservers[0]: Invalid value"}},
-		{"addresses from pools beside its own", device(func(d *infrav1.NetworkDeviceSpec) { d.AddressesFromPools = []infrav1.IPPoolReference{pool, pool} }), nil},
+		{"addresses from pools and its own", device(func(d *infrav1.NetworkDeviceSpec) { d.AddressesFromPools = []infrav1.IPPoolReference{pool, pool} }), nil},
 		{"pool without a group", device(func(d *infrav1.NetworkDeviceSpec) {
 			d.AddressesFromPools = []infrav1.IPPoolReference{pool, {Kind: pool.Kind, Name: pool.Name}}
 		}), []string{"spec.devices[0].addressesFromPools[1].apiGroup: Required value"}},

@@ -59,5 +59,5 @@ func (s *sources) expect(g *WithT, name, test string) {
 	}
 	g.Expect(regexp.MustCompile(`\.`+name+`\b`).MatchString(s.code.String())).To(BeTrue(), "nothing reads field %s", name)
 	g.Expect(s.tests).To(HaveKey(test), "which is to show that field %s acts", name)
-	g.Expect(regexp.MustCompile(`\b`+name+`\b`).MatchString(s.tests[test])).To(BeTrue(), "what is beside %s does not know field %s", test, name)
+	g.Expect(regexp.MustCompile(`\b`+name+`\b`).MatchString(s.tests[test])).To(BeTrue(), "%s does not use field %s", test, name)
 }

@@ -57,8 +57,8 @@ func (w vsphereDeploymentZone) update(ctx context.Context, before, after *infrav
 }
 
 // movedZone returns an error for each change that moves a zone.
-func movedZone(before, after *infrav1.VSphereDeploymentZone, wayOut string) field.ErrorList {
-	return rules.Changed(&before.Spec, &after.Spec, field.NewPath("spec"), wayOut, "controlPlane", "thumbprint", "identityRef")
+func movedZone(before, after *infrav1.VSphereDeploymentZone, advice string) field.ErrorList {
+	return rules.Changed(&before.Spec, &after.Spec, field.NewPath("spec"), advice, "controlPlane", "thumbprint", "identityRef")
 }
 
 // warn warns about what a zone lacks to become ready. A rejected zone has no warnings.

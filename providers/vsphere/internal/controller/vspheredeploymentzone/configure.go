@@ -40,12 +40,12 @@ func (r *Reconciler) configure(ctx context.Context, s *scope, session *vcenter.S
 	if err != nil {
 		return false, err
 	}
-	beside, err := r.otherZones(ctx, r.Client, zone)
+	others, err := r.otherZones(ctx, r.Client, zone)
 	if err != nil {
 		return false, err
 	}
 	own := recordsOf(zone)
-	plan, err := session.PlanZone(ctx, spec, known(own, beside), mark)
+	plan, err := session.PlanZone(ctx, spec, known(own, others), mark)
 	if err != nil {
 		return false, err
 	}
@@ -86,10 +86,10 @@ func (r *Reconciler) otherZones(ctx context.Context, reader client.Reader, zone 
 }
 
 // known returns the records of a zone and of other zones: shared items belong to all of them.
-func known(own records, beside []placement.Zone) records {
+func known(own records, others []placement.Zone) records {
 	all := maps.Clone(own)
-	for i := range beside {
-		for item, record := range recordsOf(&beside[i].VSphereDeploymentZone) {
+	for i := range others {
+		for item, record := range recordsOf(&others[i].VSphereDeploymentZone) {
 			if _, is := all[item]; !is {
 				all[item] = record
 			}

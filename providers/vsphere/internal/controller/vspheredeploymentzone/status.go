@@ -22,8 +22,8 @@ import (
 
 // setCheckResult turns problems into conditions: one per check, upstream's two above them, and status.ready. It also records the
 // generations that were checked, so that the result of an older one is not mistaken for the current one.
-func (r *Reconciler) setCheckResult(judged *placement.Zone, report vcenter.ZoneReport) {
-	zone, problems := &judged.VSphereDeploymentZone, report.Problems
+func (r *Reconciler) setCheckResult(checked *placement.Zone, report vcenter.ZoneReport) {
+	zone, problems := &checked.VSphereDeploymentZone, report.Problems
 	before := zone.DeepCopy()
 	defer func() {
 		if !equality.Semantic.DeepEqual(before.Status, zone.Status) {
@@ -54,8 +54,8 @@ func (r *Reconciler) setCheckResult(judged *placement.Zone, report vcenter.ZoneR
 	}
 	zone.Status.Ready = ptr.To(ready)
 	zone.Status.ObservedGeneration, zone.Status.FailureDomainGeneration = zone.Generation, 0
-	if judged.Domain != nil {
-		zone.Status.FailureDomainGeneration = judged.Domain.Generation
+	if checked.Domain != nil {
+		zone.Status.FailureDomainGeneration = checked.Domain.Generation
 	}
 }
 

@@ -20,7 +20,7 @@ func TestZoneCheckReasonsAreUniqueAndDocumented(t *testing.T) {
 	waysOut, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "docs", "troubleshooting.md"))
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, check := range inventory.ZoneChecks() {
-		g.Expect(reasons).NotTo(HaveKey(check.Reason), "two checks cannot be told apart")
+		g.Expect(reasons).NotTo(HaveKey(check.Reason), "two checks have the same reason")
 		reasons[check.Reason] = true
 		g.Expect(string(waysOut)).To(ContainSubstring("`"+string(check.Reason)+"`"), "docs/troubleshooting.md does not say what to do about it")
 	}

@@ -33,8 +33,8 @@ func TestRejectedAccountIsRetried(t *testing.T) {
 		why   error
 		after time.Duration
 	}{
-		"refused":           {vcenter.ErrUnauthorized, 2 * time.Minute},
-		"an event tells it": {vcenter.ErrUnreachable, 0},
+		"refused":          {vcenter.ErrUnauthorized, 2 * time.Minute},
+		"an event follows": {vcenter.ErrUnreachable, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -158,18 +158,18 @@ func (r *Reconciler) powerOff(ctx context.Context, s *scope) (reconcile.Progress
 // shutDownGuest requests a shutdown of the guest and waits for it. done is true when the machine must be powered off hard.
 func (r *Reconciler) shutDownGuest(ctx context.Context, s *scope) (p reconcile.Progress, done bool, err error) {
 	soft := s.vm.Spec.PowerOffMode == infrav1.VirtualMachinePowerOpModeSoft
-	asked := conditions.Get(s.vm, infrav1.VSphereVMGuestSoftPowerOffSucceededCondition)
-	if asked == nil {
+	requested := conditions.Get(s.vm, infrav1.VSphereVMGuestSoftPowerOffSucceededCondition)
+	if requested == nil {
 		if err := s.session.ShutdownGuest(ctx, s.observed.Ref); err != nil {
 			return r.shutdownRejected(s, soft, err)
 		}
-		asked = &metav1.Condition{LastTransitionTime: metav1.NewTime(r.Clock.Now())}
+		requested = &metav1.Condition{LastTransitionTime: metav1.NewTime(r.Clock.Now())}
 		status.False(s.vm, infrav1.VSphereVMGuestSoftPowerOffSucceededCondition, infrav1.VSphereVMGuestSoftPowerOffInProgressReason, "")
 	}
 	if soft {
 		return reconcile.Wait, false, nil
 	}
-	if left := asked.LastTransitionTime.Add(softTimeout(s)).Sub(r.Clock.Now()); left > 0 {
+	if left := requested.LastTransitionTime.Add(softTimeout(s)).Sub(r.Clock.Now()); left > 0 {
 		return reconcile.Retry(left), false, nil
 	}
 	r.warn(s, "SoftPowerOffTimedOut", "Delete", "Guest did not shut down within %s, powering off", softTimeout(s))

@@ -20,8 +20,8 @@ import (
 // the machine is not in the requested one, it sets a condition and records an event: a rule that is not mandatory was
 // overridden, or an administrator moved the machine.
 func (r *Reconciler) observeDomain(ctx context.Context, s *scope) error {
-	asked := s.vm.Spec.Placement.FailureDomain
-	if asked == "" {
+	requested := s.vm.Spec.Placement.FailureDomain
+	if requested == "" {
 		s.vm.Status.FailureDomain = nil
 		return nil
 	}
@@ -30,19 +30,19 @@ func (r *Reconciler) observeDomain(ctx context.Context, s *scope) error {
 		return fmt.Errorf("locating virtual machine %s: %w", s.vm.Name, err)
 	}
 	zones = slices.DeleteFunc(zones, func(zone placement.Zone) bool {
-		return zone.Name != asked && !placement.Selects(s.cluster, &zone.VSphereDeploymentZone)
+		return zone.Name != requested && !placement.Selects(s.cluster, &zone.VSphereDeploymentZone)
 	})
 	location := s.session.Locate(s.observed)
-	observed := placement.Observe(location, s.vm.Spec.Server, zones, asked)
+	observed := placement.Observe(location, s.vm.Spec.Server, zones, requested)
 	s.vm.Status.FailureDomain = nil
 	if observed != "" {
 		s.vm.Status.FailureDomain = &observed
 	}
-	known := slices.ContainsFunc(zones, func(zone placement.Zone) bool { return zone.Name == asked && zone.Domain != nil })
+	known := slices.ContainsFunc(zones, func(zone placement.Zone) bool { return zone.Name == requested && zone.Domain != nil })
 	switch {
 	case !known: // a zone that does not exist cannot be left
 		conditions.Delete(s.vm, infrav1.VSphereVMInFailureDomainCondition)
-	case observed == asked:
+	case observed == requested:
 		status.True(s.vm, infrav1.VSphereVMInFailureDomainCondition, infrav1.VSphereVMInFailureDomainReason)
 	default:
 		r.reportOutside(s, location, observed)
@@ -52,15 +52,15 @@ func (r *Reconciler) observeDomain(ctx context.Context, s *scope) error {
 
 // reportOutside reports that the machine runs outside of its failure domain.
 func (r *Reconciler) reportOutside(s *scope, at vcenter.Location, observed string) {
-	asked := s.vm.Spec.Placement
-	place := fmt.Sprintf("runs on host %s of %s, outside failure domain %s", at.Host, at.ComputeCluster, asked.FailureDomain)
-	if asked.HostGroupName != "" && !slices.Contains(at.HostGroups, asked.HostGroupName) {
-		place += fmt.Sprintf(", whose host group is %s", asked.HostGroupName)
+	requested := s.vm.Spec.Placement
+	location := fmt.Sprintf("runs on host %s of %s, outside failure domain %s", at.Host, at.ComputeCluster, requested.FailureDomain)
+	if requested.HostGroupName != "" && !slices.Contains(at.HostGroups, requested.HostGroupName) {
+		location += fmt.Sprintf(", whose host group is %s", requested.HostGroupName)
 	}
 	if observed != "" {
-		place += ", in failure domain " + observed
+		location += ", in failure domain " + observed
 	}
-	message := fmt.Sprintf("Virtual machine %s: migrate it back, or delete the Machine to replace it", place)
+	message := fmt.Sprintf("Virtual machine %s: migrate it back, or delete the Machine to replace it", location)
 	if conditions.GetMessage(s.vm, infrav1.VSphereVMInFailureDomainCondition) != message {
 		r.warn(s, infrav1.VSphereVMOutsideFailureDomainReason, "Observe", "%s", message)
 	}

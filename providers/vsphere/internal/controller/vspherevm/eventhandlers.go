@@ -19,7 +19,7 @@ import (
 
 // eventIndex finds VSphereVMs by the keys of events that concern them. A vCenter reports tens of events a second that concern
 // none of them, so the lookup for an event must not grow with the number of objects.
-const eventIndex = "wakenBy"
+const eventIndex = "eventKeys"
 
 // Keys of eventIndex.
 func byUUID(uuid string) string         { return "uuid/" + strings.ToLower(uuid) }

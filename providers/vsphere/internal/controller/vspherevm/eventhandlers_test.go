@@ -188,7 +188,7 @@ func TestEventEnqueuesAffectedVMsOnly(t *testing.T) {
 		ofOne = append(ofOne, vms[i].Name)
 	}
 	down := vcenter.Event{Server: server, Kind: vcenter.SessionDown, Account: "one"}
-	g.Expect(named(r.vmsOfEvent(t.Context(), down))).To(ConsistOf(ofOne), "the cluster's machines on this server, and nobody else's")
+	g.Expect(named(r.vmsOfEvent(t.Context(), down))).To(ConsistOf(ofOne), "only the cluster's machines on this server")
 	g.Expect(r.vmsOfEvent(t.Context(), vcenter.Event{Kind: vcenter.SessionDown})).To(HaveLen(len(vms)), "the manager's own account may be anybody's")
 }
 

@@ -32,7 +32,7 @@ func TestDataDisksUseFreeControllerSlots(t *testing.T) {
 	for name, test := range map[string]struct {
 		devices     object.VirtualDeviceList
 		hardware    string
-		room        int
+		free        int
 		first, last diskSlot
 	}{
 		"paravirtual":                       {object.VirtualDeviceList{paravirtual(1000), diskAt(1000, 0)}, "vmx-19", 62, diskSlot{1000, 1}, diskSlot{1000, 63}},
@@ -51,8 +51,8 @@ func TestDataDisksUseFreeControllerSlots(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			free := Template{Devices: test.devices, Hardware: test.hardware}.freeSlots()
-			g.Expect(free).To(HaveLen(test.room))
-			if test.room == 0 {
+			g.Expect(free).To(HaveLen(test.free))
+			if test.free == 0 {
 				return
 			}
 			g.Expect([]diskSlot{free[0], free[len(free)-1]}).To(Equal([]diskSlot{test.first, test.last}))

@@ -113,21 +113,21 @@ func decideCases() map[string]decideCase { //nolint:funlen // A table: it has a 
 		"the manager died between the effect and its confirmation": {
 			records: func(r records) { r[rule] = inventory.ConfiguredRecord{} },
 		},
-		"somebody disables the rule": {
+		"another client disables the rule": {
 			found: disabled, drift: []string{`VM/host rule "vms-rule": it is disabled`},
 		},
-		"somebody disables the rule, which is repaired": {
+		"another client disables the rule, which is repaired": {
 			found: disabled, repair: true, steps: []string{`Repair VM/host rule "vms-rule"`}, pending: []inventory.ConfiguredItem{rule},
 		},
-		"somebody makes it a rule that gives way": {
+		"another client makes the rule not mandatory": {
 			found: edit(rule, func(is *inventory.ConfiguredFound) { is.Mandatory = false }),
 			drift: []string{`VM/host rule "vms-rule": it is not mandatory`},
 		},
-		"somebody gives the rule another group": {
+		"another client gives the rule another group": {
 			found: edit(rule, func(is *inventory.ConfiguredFound) { is.HostGroup = "others" }), repair: true,
 			steps: []string{`Repair VM/host rule "vms-rule"`}, pending: []inventory.ConfiguredItem{rule},
 		},
-		"somebody allows several tags of the category on an object": {
+		"another client allows several tags of the category on an object": {
 			found: edit(category, func(is *inventory.ConfiguredFound) { is.Several = true }), repair: true, problems: []string{several},
 		},
 		"others have made a category that allows several tags on an object": {
@@ -138,20 +138,20 @@ func decideCases() map[string]decideCase { //nolint:funlen // A table: it has a 
 			found:  edit(category, func(is *inventory.ConfiguredFound) { is.Several = true }),
 			wanted: func(w []inventory.ConfiguredWanted) { w[3].Adopt = true },
 		},
-		"somebody disables a rule that others have made": {
+		"another client disables a rule that others have made": {
 			found: disabled, records: func(r records) { delete(r, rule) }, repair: true, dropped: []inventory.ConfiguredItem{rule},
 		},
-		"somebody deletes the VM group": {
+		"another client deletes the VM group": {
 			found: without(vms), drift: []string{`VM group "vms": it was removed`},
 		},
-		"somebody deletes VM group and rule, which are repaired": {
+		"another client deletes VM group and rule, which are repaired": {
 			found: without(vms, rule), repair: true, steps: []string{`Repair VM group "vms"`, `Repair VM/host rule "vms-rule"`},
 			pending: []inventory.ConfiguredItem{vms, rule},
 		},
-		"somebody deletes VM group and rule: the rule waits for its group": {
+		"another client deletes VM group and rule: the rule waits for its group": {
 			found: without(vms, rule), drift: []string{`VM group "vms": it was removed`},
 		},
-		"somebody adds a host to the group": {
+		"another client adds a host to the group": {
 			found: edit(hosts, func(is *inventory.ConfiguredFound) { is.Hosts = []string{"host-1", "host-2", "host-3"} }),
 			drift: []string{`host group "hosts": it has the hosts host-1, host-2, host-3 instead of host-1, host-2`},
 		},
@@ -166,7 +166,7 @@ func decideCases() map[string]decideCase { //nolint:funlen // A table: it has a 
 		"no host carries the tag yet": {
 			found: without(hosts, vms, rule), records: func(r records) { delete(r, hosts); delete(r, vms); delete(r, rule) },
 			wanted:   func(w []inventory.ConfiguredWanted) { w[0].Hosts, w[0].Problem = nil, "no host carries it" },
-			problems: []string{"no host carries it"}, steps: []string{`Make VM group "vms"`},
+			problems: []string{"no host carries it"}, steps: []string{`Create VM group "vms"`},
 			dropped: []inventory.ConfiguredItem{hosts, rule}, pending: []inventory.ConfiguredItem{vms},
 		},
 		"the host group is the administrator's, and missing": {
@@ -181,10 +181,10 @@ func decideCases() map[string]decideCase { //nolint:funlen // A table: it has a 
 		"a tag does not say that it was made here": {
 			found: edit(tag, func(is *inventory.ConfiguredFound) { is.Foreign = true }), dropped: []inventory.ConfiguredItem{tag},
 		},
-		"somebody takes the tag off": {
+		"another client detaches the tag": {
 			found: without(onHost), drift: []string{`tag "a" of category "k8s-zone" on HostSystem:host-1: it was removed`},
 		},
-		"somebody deletes the tag: it is not attached again": {
+		"another client deletes the tag: it is not attached again": {
 			found: without(tag, onHost), drift: []string{`tag "a" of category "k8s-zone": it was removed`},
 		},
 	}

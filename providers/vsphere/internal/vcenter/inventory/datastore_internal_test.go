@@ -22,11 +22,11 @@ func TestLinkedCloneOnVSANStaysOnDatastore(t *testing.T) {
 		on      Ref
 		want    string
 	}{
-		"vSAN, the same":             {"vsan", own, ""},
-		"vSAN, another":              {"vsan", other, "its disk is on datastore store of type vsan, and a linked clone must be on the same datastore"},
-		"virtual volumes, another":   {"VVOL", other, "its disk is on datastore store of type VVOL, and a linked clone must be on the same datastore"},
-		"VMFS, another":              {"VMFS", other, ""},
-		"of a kind that is not told": {"", other, ""},
+		"vSAN, the same":           {"vsan", own, ""},
+		"vSAN, another":            {"vsan", other, "its disk is on datastore store of type vsan, and a linked clone must be on the same datastore"},
+		"virtual volumes, another": {"VVOL", other, "its disk is on datastore store of type VVOL, and a linked clone must be on the same datastore"},
+		"VMFS, another":            {"VMFS", other, ""},
+		"of an unknown type":       {"", other, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

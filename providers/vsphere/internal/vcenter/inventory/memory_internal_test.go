@@ -104,7 +104,7 @@ func TestAccountSeesOwnStreamOnly(t *testing.T) {
 	show(some, foreignVM(1))
 	moved := types.ObjectUpdate{Kind: types.ObjectUpdateKindModify, Obj: one.Obj, ChangeSet: []types.PropertyChange{{Name: "name", Val: "renamed"}}}
 	show(all, moved)
-	g.Expect(some.VMs[one.Obj].Name).To(Equal("somebody-elses-00001"), "as its own stream last told")
+	g.Expect(some.VMs[one.Obj].Name).To(Equal("somebody-elses-00001"), "as last reported by its own stream")
 	show(some, moved)
 	g.Expect(some.VMs[one.Obj].record).To(BeIdenticalTo(all.VMs[one.Obj].record), "what is equal is kept once")
 	show(all, types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: one.Obj})

@@ -27,54 +27,54 @@ type StalenessCheck struct {
 	interrupt func() // ends the stream's running call; nil without one
 }
 
-// NewStalenessCheck returns empty Doubts. lose ends the session with a cause.
+// NewStalenessCheck returns a StalenessCheck without failures. lose ends the session with a cause.
 func NewStalenessCheck(lose func(error)) *StalenessCheck { return &StalenessCheck{lose: lose} }
 
 // Observe decides from the result of a call whether the session still works. A failed connection does not end the session, but
 // makes the stream check whether it can resume. A single timeout does not.
-func (d *StalenessCheck) Observe(err error) {
+func (c *StalenessCheck) Observe(err error) {
 	classified := vcerrors.Classify(err)
 	if errors.Is(err, context.DeadlineExceeded) {
-		if d.timeouts.Add(1) >= maxTimeouts {
-			d.timeouts.Store(0)
-			d.report(fmt.Errorf("%w: %d consecutive calls timed out", vcerrors.ErrUnreachable, maxTimeouts))
+		if c.timeouts.Add(1) >= maxTimeouts {
+			c.timeouts.Store(0)
+			c.report(fmt.Errorf("%w: %d consecutive calls timed out", vcerrors.ErrUnreachable, maxTimeouts))
 		}
 		return
 	}
-	d.timeouts.Store(0)
+	c.timeouts.Store(0)
 	if errors.Is(classified, vcerrors.ErrUnreachable) {
-		d.report(classified)
+		c.report(classified)
 	}
 	for _, over := range []error{vcerrors.ErrConnecting, vcerrors.ErrThumbprint, vcerrors.ErrUntrusted} {
 		if errors.Is(classified, over) {
-			d.lose(classified)
+			c.lose(classified)
 		}
 	}
 }
 
 // report interrupts the stream, which resumes if possible.
-func (d *StalenessCheck) report(err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.reported = err
-	if d.interrupt != nil {
-		d.interrupt()
+func (c *StalenessCheck) report(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reported = err
+	if c.interrupt != nil {
+		c.interrupt()
 	}
 }
 
-// watch sets the function that ends the stream's next call. It returns the pending doubt, if any.
-func (d *StalenessCheck) watch(interrupt func()) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.interrupt = interrupt
-	return d.reported
+// watch sets the function that ends the stream's next call. It returns the reported error, if any.
+func (c *StalenessCheck) watch(interrupt func()) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.interrupt = interrupt
+	return c.reported
 }
 
-// clear clears the pending doubt and returns it.
-func (d *StalenessCheck) clear() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	err := d.reported
-	d.reported = nil
+// clear clears the reported error and returns it.
+func (c *StalenessCheck) clear() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.reported
+	c.reported = nil
 	return err
 }

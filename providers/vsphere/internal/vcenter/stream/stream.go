@@ -220,7 +220,7 @@ var (
 	// errBehind means that the stream reports changes much later than a full read would.
 	errBehind = errors.New("event stream is behind")
 	// errStale means that another call failed in a way in which the stream's call may be about to fail.
-	errStale = errors.New("the connection is in doubt")
+	errStale = errors.New("the connection may be broken")
 )
 
 // listen waits for the stream's next response. The call ends early, without a response, when new tasks must be followed.
@@ -304,11 +304,11 @@ func within(over <-chan struct{}, d time.Duration) bool {
 // overdue returns how long a stream may take to report an event that is known to have happened. If reading the whole inventory
 // takes long, reporting its changes may, too. For a stream that was behind before the limit is shorter.
 func (s *Stream) overdue() time.Duration {
-	patience := minOverdue
+	limit := minOverdue
 	if s.lags {
-		patience /= 4
+		limit /= 4
 	}
-	return max(patience, 10*s.readTook)
+	return max(limit, 10*s.readTook)
 }
 
 // catchUp reopens the stream for as long as that yields changes. The changes queued in the old stream are dropped: vcsim reads
@@ -333,12 +333,12 @@ func (s *Stream) catchUp(ctx context.Context) error {
 }
 
 // wait requests the changes since the last response.
-func (s *Stream) wait(ctx context.Context, patience, timeout time.Duration) (*types.UpdateSet, error) {
+func (s *Stream) wait(ctx context.Context, serverWait, timeout time.Duration) (*types.UpdateSet, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	res, err := methods.WaitForUpdatesEx(ctx, s.api, &types.WaitForUpdatesEx{
 		This: s.collector, Version: s.position,
-		Options: &types.WaitOptions{MaxWaitSeconds: types.NewInt32(int32(patience.Seconds()))},
+		Options: &types.WaitOptions{MaxWaitSeconds: types.NewInt32(int32(serverWait.Seconds()))},
 	})
 	if err != nil {
 		return nil, err

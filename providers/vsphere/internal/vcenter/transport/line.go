@@ -16,7 +16,7 @@ type Line struct {
 	last atomic.Int64 // when the last response arrived, or the first of the open calls began, in Unix nanoseconds
 }
 
-// Hangs reports whether at least Most calls are waiting and no response has arrived for Patience.
+// Hangs reports whether at least MaxCalls calls are waiting and no response has arrived for SlotTimeout.
 func (l *Line) Hangs() bool {
 	return l.open.Load() >= MaxCalls && time.Since(time.Unix(0, l.last.Load())) > SlotTimeout
 }

@@ -26,9 +26,9 @@ type SOAPClient struct {
 	observe func(error)
 }
 
-// NewSOAPClient returns a client without calling anything. judge receives the result of every limited call.
-func NewSOAPClient(of *vim25.Client, slots Slots, line *Line, judge func(error)) *SOAPClient {
-	return &SOAPClient{Client: of, slots: slots, line: line, observe: judge}
+// NewSOAPClient returns a client without calling anything. observe receives the result of every limited call.
+func NewSOAPClient(of *vim25.Client, slots Slots, line *Line, observe func(error)) *SOAPClient {
+	return &SOAPClient{Client: of, slots: slots, line: line, observe: observe}
 }
 
 // Call runs one call. doing is a gerund for the error.
@@ -36,11 +36,11 @@ func (c *SOAPClient) Call(ctx context.Context, doing string, f func(context.Cont
 	if c.line.Hangs() {
 		return fmt.Errorf("%s: %w: none of %d calls was answered for %s", doing, vcerrors.ErrUnavailable, MaxCalls, SlotTimeout)
 	}
-	judged := func(err error) error {
+	observed := func(err error) error {
 		c.observe(err)
 		return vcerrors.Classify(err)
 	}
-	return c.slots.Run(ctx, doing, judged, func(ctx context.Context) error {
+	return c.slots.Run(ctx, doing, observed, func(ctx context.Context) error {
 		c.line.Begin()
 		err := f(ctx, c.Client)
 		c.line.End(ctx.Err() == nil)
