@@ -289,7 +289,7 @@ func TestMissingPrivilegeOnComputeClusterIsReported(t *testing.T) {
 	w.vc.RefuseCalls("ReconfigureComputeResource_Task", -1, missing("Host.Inventory.EditCluster"))
 	zone := w.autoRack("a", named("a"))
 	w.Expect(w.autoConfigured(zone, infrav1.PrivilegeMissingReason)).To(And(
-		ContainSubstring("privilege Host.Inventory.EditCluster"), ContainSubstring(`making host group "rack-a-hosts"`)))
+		ContainSubstring("privilege Host.Inventory.EditCluster"), ContainSubstring(`creating host group "rack-a-hosts"`)))
 	w.vc.RefuseCalls("ReconfigureComputeResource_Task", 0, nil)
 	w.waitForConfigured(zone)
 

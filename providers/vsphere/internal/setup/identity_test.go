@@ -97,7 +97,7 @@ func TestDeletedMachineIsNotReplacedByCopy(t *testing.T) {
 	copies := w.copies("node")
 	w.Expect(w.vc.DestroyVM("node")).To(Succeed())
 	message := w.waitForCondition(machine, provisionedCondition, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason)
-	w.Expect(message).To(And(ContainSubstring("was deleted in vCenter outside Cluster API"), ContainSubstring(copies[0]), ContainSubstring("left alone")))
+	w.Expect(message).To(And(ContainSubstring("was deleted in vCenter outside Cluster API"), ContainSubstring(copies[0]), ContainSubstring("is not changed")))
 	w.remove(machine)
 	w.Expect(w.vms()).To(HaveLen(len(copies)))
 }
@@ -191,7 +191,7 @@ func TestForeignBIOSUUIDDoesNotIdentify(t *testing.T) {
 		thief.Spec.BootstrapRef.Name = "guess"
 		w.create(thief)
 		message := w.waitForCondition(thief, provisionedCondition, infrav1.VSphereVMVirtualMachineNotIdentifiedReason)
-		w.Expect(message).To(And(ContainSubstring("left alone"), ContainSubstring("VSphereVM "+w.name+"/"+name)))
+		w.Expect(message).To(And(ContainSubstring("not changed"), ContainSubstring("VSphereVM "+w.name+"/"+name)))
 		w.Expect(w.client.Delete(t.Context(), thief)).To(Succeed())
 		w.waitForDeletion(thief)
 	}

@@ -210,7 +210,7 @@ func TestDuplicateAddressBelongsToFirstMachine(t *testing.T) {
 	second := w.worker("second", fromPools("p"))
 	w.addressClaim("second-0-0")
 	w.fulfillClaim(w.address("second-0-0", "10.0.0.5", 24, ""))
-	w.waitForAddressMessage(second, "Pool p has given 10.0.0.5 to IPAddressClaim second-0-0, and to first-0-0 before")
+	w.waitForAddressMessage(second, "Pool p assigned 10.0.0.5 to IPAddressClaim second-0-0, but it already belongs to first-0-0")
 	w.Expect(w.vms()).To(HaveLen(1))
 	w.addressesOf("first", infrav1.VSphereVMIPAddressClaimsFulfilledReason)
 

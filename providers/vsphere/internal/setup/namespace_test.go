@@ -28,7 +28,7 @@ func TestNamespaceDeletion(t *testing.T) {
 	for _, name := range []string{"cp", "pooled"} {
 		w.Eventually(func() string {
 			return w.waitForCondition(w.vsphereVM(name), infrav1.VSphereVMVirtualMachineProvisionedCondition, infrav1.VSphereVMVirtualMachineDeletingReason)
-		}).Should(MatchRegexp("Waiting for task .* to end"))
+		}).Should(MatchRegexp("Waiting for task .* to complete"))
 	}
 	w.Expect(w.waitForCondition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, infrav1.VSphereClusterFailureDomainsDeletingReason)).
 		To(And(ContainSubstring("VSphereMachine cp"), ContainSubstring("VSphereVM cp")))

@@ -193,7 +193,7 @@ func TestCloneWithoutUUIDsIsWaitedFor(t *testing.T) {
 	vm := w.vsphereVM("node")
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
-		g.Expect(testworld.Describe(vm)).To(ContainSubstring("without its UUIDs"))
+		g.Expect(testworld.Describe(vm)).To(ContainSubstring("without UUIDs"))
 	}).Should(Succeed())
 	w.Expect(w.countOperations()).To(HaveLen(1), "it was cloned, and that is all")
 	w.Expect(w.vc.RevealUUIDs("node")).To(Succeed())
