@@ -13,7 +13,7 @@ import (
 )
 
 // The page shows actual output: each text block that begins with a kubectl fd command equals that command's golden file.
-func TestThePageShowsWhatIsPrinted(t *testing.T) {
+func TestDocsMatchGoldenFiles(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	page, err := os.ReadFile(filepath.Join(root, "docs", "kubectl-fd.md"))

@@ -30,7 +30,7 @@ type manifest struct {
 	}
 }
 
-func TestTheKrewManifestNamesWhatMakeReleaseBuilds(t *testing.T) {
+func TestKrewManifest(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	text, err := os.ReadFile("krew.yaml")

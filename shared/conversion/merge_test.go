@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestMergeKeepsWhatNobodyHasChanged(t *testing.T) {
+func TestMerge(t *testing.T) {
 	for name, c := range map[string]struct{ kept, then, now, want string }{
 		"nothing changed":                         {kept: "{a: 1, b: 2}", then: "{a: 1}", now: "{a: 1}", want: "{a: 1, b: 2}"},
 		"a field changed":                         {kept: "{a: 1, b: 2}", then: "{a: 1}", now: "{a: 3}", want: "{a: 3, b: 2}"},

@@ -40,8 +40,8 @@ func TestNoDomainMeantForControlPlanes(t *testing.T) {
 	}
 }
 
-// allGood observes three healthy domains.
-var allGood = []distribution.Observation{good("a"), good("b"), good("c")}
+// allHealthy observes three healthy domains.
+var allHealthy = []distribution.Observation{good("a"), good("b"), good("c")}
 
 // forWorkers returns the observation as one of a domain not meant for control planes.
 func forWorkers(seen distribution.Observation) distribution.Observation {
@@ -57,29 +57,29 @@ var lastDomainTests = map[string]struct {
 }{
 	"the one unhealthy for the shortest time": {
 		steps: [][]distribution.Observation{
-			allGood, {bad("a"), good("b"), good("c")}, {bad("a"), good("b"), bad("c")}, {bad("a"), bad("b"), bad("c")},
+			allHealthy, {bad("a"), good("b"), good("c")}, {bad("a"), good("b"), bad("c")}, {bad("a"), bad("b"), bad("c")},
 		},
 		kept: "b",
 	},
 	"one that is healthy again before one that is not": {
 		steps: [][]distribution.Observation{
-			allGood, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")}, {good("a"), bad("b"), bad("c")},
+			allHealthy, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")}, {good("a"), bad("b"), bad("c")},
 		},
 		kept: "a",
 	},
 	"all withdrawn by the user: by name": {
 		spec:  wants("a", "Cordoned", "b", "Cordoned", "c", "Cordoned"),
-		steps: [][]distribution.Observation{allGood, allGood},
+		steps: [][]distribution.Observation{allHealthy, allHealthy},
 		kept:  "a",
 	},
 	"a cordoned one before one being emptied": {
 		spec:  wants("a", "Evicting", "b", "Evicting", "c", "Cordoned"),
-		steps: [][]distribution.Observation{allGood, allGood},
+		steps: [][]distribution.Observation{allHealthy, allHealthy},
 		kept:  "c",
 	},
 	"the only one that the user leaves Active is the majority, and stays": {
 		spec:  wants("a", "Cordoned", "b", "Cordoned"),
-		steps: [][]distribution.Observation{allGood, {good("a"), good("b"), bad("c")}, {good("a"), good("b"), bad("c")}},
+		steps: [][]distribution.Observation{allHealthy, {good("a"), good("b"), bad("c")}, {good("a"), good("b"), bad("c")}},
 		kept:  "",
 	},
 	"one that has been healthy before a new one": {
@@ -92,7 +92,7 @@ var lastDomainTests = map[string]struct {
 		kept:  "b",
 	},
 	"a new one when the others are removed": {
-		steps: [][]distribution.Observation{allGood, {unknown("n"), bad("m")}},
+		steps: [][]distribution.Observation{allHealthy, {unknown("n"), bad("m")}},
 		kept:  "n",
 	},
 	"one no longer meant for control planes, as the very last": {
@@ -106,13 +106,13 @@ var lastDomainTests = map[string]struct {
 	},
 	"of those healthy again the one that is for the longest": {
 		steps: [][]distribution.Observation{
-			allGood, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")},
+			allHealthy, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")},
 			{bad("a"), good("b"), good("c")}, {good("a"), good("b"), bad("c")},
 		},
 		kept: "b",
 	},
 	"none as long as another is Active": {
-		steps: [][]distribution.Observation{allGood, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")}},
+		steps: [][]distribution.Observation{allHealthy, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")}},
 		kept:  "",
 	},
 }
@@ -162,7 +162,7 @@ func TestRemovedDomainsStayPublishedWhileNoOtherTakesControlPlanes(t *testing.T)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newTimeline(t)
-			l.at(0, append(slices.Clone(left), allGood...)...)
+			l.at(0, append(slices.Clone(left), allHealthy...)...)
 			for _, after := range []time.Duration{time.Minute, time.Hour, 24 * time.Hour} {
 				result := l.at(after, left...)
 				if got := controlPlanes(result); !slices.Equal(got, []string{"a"}) || result.Kept != "a" {
@@ -254,7 +254,7 @@ func TestDomainInDeletionReceivesNothing(t *testing.T) {
 }
 
 // A kept domain is dropped as soon as another is Active.
-func TestKeptDomainIsLetGo(t *testing.T) {
+func TestKeptDomainIsReleased(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
 	l.at(0, good("a"), good("b"))

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-func TestAMachineIsNotDeletedBeforeItsDeletionTimestamp(t *testing.T) {
+func TestDeletionPhaseWithoutTimestamp(t *testing.T) {
 	t.Parallel()
 	machine := &clusterv1.Machine{}
 	if got := distribution.DeletionPhase(machine); got != "" {
@@ -27,7 +27,7 @@ func TestAMachineIsNotDeletedBeforeItsDeletionTimestamp(t *testing.T) {
 	}
 }
 
-func TestEachReasonOfADeletionIsOnePhase(t *testing.T) {
+func TestDeletionPhase(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[string]faultlinev1.MovePhase{
 		"":         faultlinev1.MoveDeleting,
@@ -48,7 +48,7 @@ func TestEachReasonOfADeletionIsOnePhase(t *testing.T) {
 	}
 }
 
-func TestAnErrorLeavesTheLastPhaseThatIsKnownToHaveBegun(t *testing.T) {
+func TestDeletionPhaseAfterError(t *testing.T) {
 	t.Parallel()
 	now := metav1.Now()
 	for name, test := range map[string]struct {

@@ -29,8 +29,8 @@ func Evaluate(in Input) Result {
 	e := newEvaluation(in)
 	e.frozen = e.tooManyTurned()
 	for _, d := range e.domains {
-		e.judge(d)
-		e.settle(d)
+		e.updateHealth(d)
+		e.applyStates(d)
 		e.explain(d)
 	}
 	kept := e.chooseControlPlane(anyControlPlane(in.Previous))
@@ -105,7 +105,7 @@ func newDomain(seen Observation, previous faultlinev1.DomainStatus, intent fault
 		d.intent = faultlinev1.DomainCordoned
 	}
 	d.status.Name = seen.Name
-	d.status.Capacity = room(seen.Capacity)
+	d.status.Capacity = capacityOf(seen.Capacity)
 	return d
 }
 
@@ -168,9 +168,9 @@ func (e *evaluation) carry(s *faultlinev1.DomainStatus, now Health) {
 	}
 }
 
-// judge changes a domain's health once its grace or hold period has passed. While too many domains have turned, it changes none
+// updateHealth changes a domain's health once its grace or hold period has passed. While too many domains have turned, it changes none
 // for the worse.
-func (e *evaluation) judge(d *domain) {
+func (e *evaluation) updateHealth(d *domain) {
 	s := &d.status
 	switch {
 	case d.stale():
@@ -185,8 +185,8 @@ func (e *evaluation) judge(d *domain) {
 	}
 }
 
-// settle derives the state from intent and health.
-func (e *evaluation) settle(d *domain) {
+// applyStates derives the state from intent and health.
+func (e *evaluation) applyStates(d *domain) {
 	state := d.intent
 	if state == faultlinev1.DomainActive && d.status.Health != faultlinev1.DomainHealthy {
 		state = faultlinev1.DomainCordoned
@@ -293,8 +293,8 @@ func (d *domain) published() clusterv1.FailureDomain {
 	return clusterv1.FailureDomain{Name: d.status.Name, ControlPlane: &controlPlane, Attributes: attributes}
 }
 
-// room returns a non-negative copy of capacity: an overcommitted domain has no capacity left.
-func room(capacity *int32) *int32 {
+// capacityOf returns a non-negative copy of capacity: an overcommitted domain has no capacity left.
+func capacityOf(capacity *int32) *int32 {
 	if capacity == nil {
 		return nil
 	}

@@ -32,8 +32,8 @@ const (
 	holding          = faultlinev1.ReasonHoldPeriod
 )
 
-// healthStories are sequences of observations of one domain.
-var healthStories = map[string]struct {
+// healthTests are sequences of observations of one domain.
+var healthTests = map[string]struct {
 	spec  faultlinev1.Distribution
 	story []one
 }{
@@ -157,7 +157,7 @@ var healthStories = map[string]struct {
 // Two further domains stay healthy, so that this one is neither the last nor part of a majority.
 func TestHealthOfOneDomain(t *testing.T) {
 	t.Parallel()
-	for name, test := range healthStories {
+	for name, test := range healthTests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newTimeline(t)

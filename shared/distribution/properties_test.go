@@ -213,7 +213,7 @@ func TestEvaluateIsDeterministic(t *testing.T) {
 		var now time.Time
 		var previous []faultlinev1.DomainStatus
 		// First healthy, then random observations, so that periods are running.
-		for i, seen := range [][]distribution.Observation{allGood, drawObservations(t)} {
+		for i, seen := range [][]distribution.Observation{allHealthy, drawObservations(t)} {
 			now = start().Add(time.Duration(i)*time.Minute + 700*time.Millisecond)
 			previous = distribution.Evaluate(distribution.Input{Spec: spec, Previous: previous, Observations: seen, Now: now}).Domains
 		}

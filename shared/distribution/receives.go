@@ -65,14 +65,14 @@ func Receives(
 			continue
 		}
 		return seen.State, Refusal{Reason: refusalOf(seen), Message: fmt.Sprintf(
-			"failure domain %s is %s and receives no machines: %s%s", domain, seen.State, seen.Message, wayOut(seen.State, seen.Reason))}
+			"failure domain %s is %s and receives no machines: %s%s", domain, seen.State, seen.Message, fix(seen.State, seen.Reason))}
 	}
 	state := wanted.Intent(domain)
 	if state == faultlinev1.DomainActive {
 		return state, Refusal{}
 	}
 	return state, Refusal{Reason: faultlinev1.ReasonFailureDomainNotReady, Message: fmt.Sprintf(
-		"failure domain %s will be %s and receives no machines, as set in spec.distribution%s", domain, state, wayOut(state, faultlinev1.ReasonCordonRequested))}
+		"failure domain %s will be %s and receives no machines, as set in spec.distribution%s", domain, state, fix(state, faultlinev1.ReasonCordonRequested))}
 }
 
 // refusalOf returns the reason that a provider has observed. Reasons that package distribution sets, and failed lookups, do not
@@ -90,9 +90,9 @@ func refusalOf(seen *faultlinev1.DomainStatus) string {
 	return seen.Reason
 }
 
-// wayOut returns the fix for a machine whose requested domain is being emptied, or is cordoned by the user: its failure domain is
+// fix returns the fix for a machine whose requested domain is being emptied, or is cordoned by the user: its failure domain is
 // not chosen again. A domain that is cordoned for its health may recover by itself.
-func wayOut(state faultlinev1.DomainState, reason string) string {
+func fix(state faultlinev1.DomainState, reason string) string {
 	if state != faultlinev1.DomainEvicting && reason != faultlinev1.ReasonCordonRequested {
 		return ""
 	}

@@ -80,7 +80,7 @@ func receptions() map[string]reception {
 	}
 }
 
-func TestADomainReceivesMachinesOnlyWhenNeitherUserNorStatusKeepsThemOut(t *testing.T) {
+func TestReceives(t *testing.T) {
 	t.Parallel()
 	for name, tc := range receptions() {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestADomainReceivesMachinesOnlyWhenNeitherUserNorStatusKeepsThemOut(t *test
 
 // A reason that package distribution sets for a domain must be mapped by refusalOf. Otherwise it would become a machine's reason
 // that no provider counts as a wait for placement.
-func TestARefusalHasNoReasonThatIsOfTheDomainAlone(t *testing.T) {
+func TestRefusalReasons(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	given, err := providertest.ReasonsNamed("explain.go", "")
@@ -112,7 +112,7 @@ func TestARefusalHasNoReasonThatIsOfTheDomainAlone(t *testing.T) {
 	g.Expect(known).To(ContainElements(given))
 }
 
-func TestADomainThatCannotBeLookedAtRefusesMachinesForNoReasonOfItsOwn(t *testing.T) {
+func TestReceivesAfterFailedLookup(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	known := faultlinev1.DistributionStatus{FailureDomains: []faultlinev1.DomainStatus{

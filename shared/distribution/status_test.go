@@ -133,7 +133,7 @@ func TestConditionOfAKeptDomain(t *testing.T) {
 	}
 }
 
-func TestSinceWhenTheDomainsAreAsTheyAre(t *testing.T) {
+func TestFailureDomainsSince(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
 	known := faultlinev1.DistributionStatus{}
@@ -158,7 +158,7 @@ func TestSinceWhenTheDomainsAreAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestWhatOthersDecidedStaysInTheStatus(t *testing.T) {
+func TestStatusKeepsOtherFields(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
 	known := faultlinev1.DistributionStatus{

@@ -30,7 +30,7 @@ func Balance(domains []Domain, machines []Machine, replicas int) (Plan, error) {
 	if len(l.domains) == 0 {
 		return Plan{}, nil
 	}
-	plan := Plan{Targets: l.targets(replicas, (*place).bound)}
+	plan := Plan{Targets: l.targets(replicas, (*domainState).bound)}
 	plan.Blocked = unsettled(machines, replicas)
 	if len(plan.Blocked) == 0 {
 		plan.Moves = l.moves(plan.Targets)

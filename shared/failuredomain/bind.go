@@ -96,7 +96,7 @@ func (l *layout) load(loads loads, bound []Binding, key string, upToDate int) {
 }
 
 // sortOut splits places into those that hold only the key, those that hold no key of its class, and those that hold another.
-func sortOut(places []*place, loads loads) (own, free, shared []*place) {
+func sortOut(places []*domainState, loads loads) (own, free, shared []*domainState) {
 	for _, p := range places {
 		switch at := loads[p.name]; {
 		case at.other > 0:
@@ -119,11 +119,11 @@ func (l *layout) refusal(loads loads) error {
 	return fmt.Errorf("%w for it and %w: each has another key", ErrNoDomain, ErrNoCapacity)
 }
 
-func (l loads) mostOwnFirst(a, b *place) int {
+func (l loads) mostOwnFirst(a, b *domainState) int {
 	return cmp.Or(cmp.Compare(l[b.name].ownUpToDate, l[a.name].ownUpToDate), cmp.Compare(l[b.name].own, l[a.name].own), byName(a, b))
 }
 
-func (l loads) leastFirst(a, b *place) int {
+func (l loads) leastFirst(a, b *domainState) int {
 	return cmp.Or(cmp.Compare(l[a.name].allUpToDate, l[b.name].allUpToDate), cmp.Compare(l[a.name].all, l[b.name].all), byName(a, b))
 }
 

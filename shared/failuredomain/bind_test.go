@@ -82,7 +82,7 @@ func TestBind(t *testing.T) {
 	}
 }
 
-func TestBindWantsAKey(t *testing.T) {
+func TestBindRequiresKey(t *testing.T) {
 	t.Parallel()
 	if got, err := fd.Bind(active("a"), nil, "", false); err == nil {
 		t.Errorf("got %q, want an error", got)
@@ -152,7 +152,7 @@ func checkNoSharing(t *rapid.T, bindings []fd.Binding) {
 	}
 }
 
-func TestAKeyIsBoundByTheMachinesThatStayWhenTheRolloutIsOver(t *testing.T) {
+func TestBindInRollout(t *testing.T) {
 	t.Parallel()
 	current := []fd.Binding{{Machine: "m0", Key: "x-0", Physical: "a"}, {Machine: "m4", Key: "y-0", Physical: "d"}}
 	outdated := []fd.Binding{

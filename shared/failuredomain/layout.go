@@ -12,13 +12,13 @@ import (
 
 // layout holds the machines grouped by place.
 type layout struct {
-	domains []*place          // the listed domains, by name
-	listed  map[string]*place // the same, as a map
-	strays  []*place          // no domain and unlisted domains, by name
+	domains []*domainState          // the listed domains, by name
+	listed  map[string]*domainState // the same, as a map
+	strays  []*domainState          // no domain and unlisted domains, by name
 }
 
-// place is a domain, listed or not, with its machines.
-type place struct {
+// domainState is a domain, listed or not, with its machines.
+type domainState struct {
 	name     string
 	state    State      // "" if not listed
 	room     int        // how many more machines fit; unlimited if there is no limit
@@ -35,7 +35,7 @@ func layOut(domains []Domain, machines []Machine) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	strays := map[string]*place{}
+	strays := map[string]*domainState{}
 	for i := range machines {
 		machine := &machines[i]
 		at := l.listed[machine.Domain]
@@ -43,7 +43,7 @@ func layOut(domains []Domain, machines []Machine) (*layout, error) {
 			at = strays[machine.Domain]
 		}
 		if at == nil {
-			at = &place{name: machine.Domain}
+			at = &domainState{name: machine.Domain}
 			strays[machine.Domain] = at
 			l.strays = append(l.strays, at)
 		}
@@ -58,9 +58,9 @@ func layOut(domains []Domain, machines []Machine) (*layout, error) {
 }
 
 func listDomains(domains []Domain) (*layout, error) {
-	l := &layout{listed: make(map[string]*place, len(domains))}
+	l := &layout{listed: make(map[string]*domainState, len(domains))}
 	for _, domain := range domains {
-		listed, err := newPlace(domain)
+		listed, err := newDomainState(domain)
 		if err != nil {
 			return nil, err
 		}
@@ -77,8 +77,8 @@ func listDomains(domains []Domain) (*layout, error) {
 	return l, nil
 }
 
-func newPlace(domain Domain) (*place, error) {
-	p := &place{name: domain.Name, state: cmp.Or(domain.State, Active), room: unlimited}
+func newDomainState(domain Domain) (*domainState, error) {
+	p := &domainState{name: domain.Name, state: cmp.Or(domain.State, Active), room: unlimited}
 	if domain.Name == "" {
 		return nil, fmt.Errorf("failure domain in state %s has no name", p.state)
 	}
@@ -92,8 +92,8 @@ func newPlace(domain Domain) (*place, error) {
 }
 
 // in returns the listed domains with a state, by name.
-func (l *layout) in(state State) []*place {
-	var places []*place
+func (l *layout) in(state State) []*domainState {
+	var places []*domainState
 	for _, p := range l.domains {
 		if p.state == state {
 			places = append(places, p)
@@ -104,13 +104,13 @@ func (l *layout) in(state State) []*place {
 
 // leaving returns the places that must be emptied, in order: no domain, unknown domains and Evicting domains, each by name. One
 // is emptied before the next, so that it can be switched off as soon as possible.
-func (l *layout) leaving() []*place {
+func (l *layout) leaving() []*domainState {
 	return slices.Concat(l.strays, l.in(Evicting))
 }
 
 // bound returns the maximum number of machines that the place can hold in the end. Machines that are being deleted count, because
 // their capacity becomes available.
-func (p *place) bound() int {
+func (p *domainState) bound() int {
 	held := len(p.machines) + p.deleting
 	if p.room > unlimited-held {
 		return unlimited
@@ -118,10 +118,10 @@ func (p *place) bound() int {
 	return held + p.room
 }
 
-func byName(a, b *place) int { return cmp.Compare(a.name, b.name) }
+func byName(a, b *domainState) int { return cmp.Compare(a.name, b.name) }
 
 // fullestFirst orders places by descending number of machines, then by name.
-func fullestFirst(a, b *place) int {
+func fullestFirst(a, b *domainState) int {
 	return cmp.Or(cmp.Compare(len(b.machines), len(a.machines)), byName(a, b))
 }
 
@@ -141,7 +141,7 @@ func byAge(machines []*Machine) []*Machine {
 }
 
 // sum returns the sum of f over places.
-func sum(places []*place, f func(*place) int) int {
+func sum(places []*domainState, f func(*domainState) int) int {
 	total := 0
 	for _, p := range places {
 		total += f(p)
@@ -149,4 +149,4 @@ func sum(places []*place, f func(*place) int) int {
 	return total
 }
 
-func held(p *place) int { return len(p.machines) }
+func held(p *domainState) int { return len(p.machines) }

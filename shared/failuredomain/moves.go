@@ -20,7 +20,7 @@ type offTarget struct {
 	sorted   bool       // whether machines is sorted, oldest first
 }
 
-func newMover(active []*place, targets map[string]int, moves int) *mover {
+func newMover(active []*domainState, targets map[string]int, moves int) *mover {
 	m := &mover{moves: slices.Grow([]Move(nil), moves)}
 	for _, p := range active {
 		s := offTarget{name: p.name, count: len(p.machines), machines: p.machines}

@@ -34,7 +34,7 @@ func bestOutcome(domains []fd.Domain, machines []fd.Machine) outcome {
 	var try func(int)
 	try = func(i int) {
 		if i == len(machines) {
-			if o := judge(domains, machines, to); !o.barred && (best == nil || o.betterThan(*best)) {
+			if o := scorePlan(domains, machines, to); !o.barred && (best == nil || o.betterThan(*best)) {
 				best = &o
 			}
 			return
@@ -52,8 +52,8 @@ func bestOutcome(domains []fd.Domain, machines []fd.Machine) outcome {
 	return *best
 }
 
-// judge rates the placement of each machine in the place that to has for it.
-func judge(domains []fd.Domain, machines []fd.Machine, to []string) outcome {
+// scorePlan rates the placement of each machine in the place that to has for it.
+func scorePlan(domains []fd.Domain, machines []fd.Machine, to []string) outcome {
 	o := outcome{left: len(machines)}
 	for i := range machines {
 		if machines[i].Domain != to[i] {
@@ -96,7 +96,7 @@ func checkBest(t rapid.TB, domains []fd.Domain, machines []fd.Machine) {
 	for i := range moved {
 		to[i] = moved[i].Domain
 	}
-	got, want := judge(domains, machines, to), bestOutcome(domains, machines)
+	got, want := scorePlan(domains, machines, to), bestOutcome(domains, machines)
 	if len(domains) == 0 {
 		return // an empty plan by definition
 	}

@@ -23,13 +23,13 @@ func Pick(domains []Domain, machines []Machine) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("picking a failure domain: %w", err)
 	}
-	return slices.MinFunc(open, func(a, b *place) int {
+	return slices.MinFunc(open, func(a, b *domainState) int {
 		return cmp.Or(cmp.Compare(a.upToDate(), b.upToDate()), cmp.Compare(len(a.machines), len(b.machines)), byName(a, b))
 	}).name, nil
 }
 
 // upToDate returns the number of machines in the place that no rollout replaces.
-func (p *place) upToDate() int {
+func (p *domainState) upToDate() int {
 	n := 0
 	for _, machine := range p.machines {
 		if !machine.Outdated {
@@ -40,12 +40,12 @@ func (p *place) upToDate() int {
 }
 
 // open returns the Active domains with capacity, by name. It returns an error if none exists.
-func (l *layout) open() ([]*place, error) {
+func (l *layout) open() ([]*domainState, error) {
 	active := l.in(Active)
 	if len(active) == 0 {
 		return nil, fmt.Errorf("%w among %d listed", ErrNoDomain, len(l.domains))
 	}
-	open := slices.DeleteFunc(slices.Clone(active), func(p *place) bool { return p.room == 0 })
+	open := slices.DeleteFunc(slices.Clone(active), func(p *domainState) bool { return p.room == 0 })
 	if len(open) == 0 {
 		return nil, fmt.Errorf("%w among %d that are active", ErrNoCapacity, len(active))
 	}
@@ -101,7 +101,7 @@ func (l *layout) candidates() [][]*Machine {
 	return groups
 }
 
-func together(places []*place) []*Machine {
+func together(places []*domainState) []*Machine {
 	var machines []*Machine
 	for _, p := range places {
 		machines = append(machines, p.machines...)

@@ -101,7 +101,7 @@ func TestVictimWithoutDomains(t *testing.T) {
 	}
 }
 
-func TestANewMachineGoesWhereItIsMissingWhenTheRolloutIsOver(t *testing.T) {
+func TestPickInRollout(t *testing.T) {
 	t.Parallel()
 	outdated := func(machines []fd.Machine, which ...int) []fd.Machine {
 		for _, i := range which {

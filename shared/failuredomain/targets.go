@@ -9,7 +9,7 @@ import (
 )
 
 // targets returns the number of machines that each listed domain should hold; bound returns the maximum for a place.
-func (l *layout) targets(replicas int, bound func(*place) int) map[string]int {
+func (l *layout) targets(replicas int, bound func(*domainState) int) map[string]int {
 	targets := make(map[string]int, len(l.domains))
 	for _, p := range l.in(Evicting) {
 		targets[p.name] = 0
@@ -24,10 +24,10 @@ func (l *layout) targets(replicas int, bound func(*place) int) map[string]int {
 }
 
 // level spreads n machines over places as evenly as their bounds allow. The places with the most machines get the remainder.
-func level(places []*place, n int, bound func(*place) int, targets map[string]int) {
+func level(places []*domainState, n int, bound func(*domainState) int, targets map[string]int) {
 	// A place whose bound is at most an even share of the rest is filled. That can only raise the share of the others, so the
 	// places with the lowest bounds come first, and the first one that can hold its share ends the loop.
-	places = slices.SortedFunc(slices.Values(places), func(a, b *place) int {
+	places = slices.SortedFunc(slices.Values(places), func(a, b *domainState) int {
 		return cmp.Or(cmp.Compare(bound(a), bound(b)), byName(a, b))
 	})
 	for len(places) > 0 && bound(places[0]) <= n/len(places) {
@@ -61,4 +61,4 @@ func (l *layout) movable(targets map[string]int) int {
 }
 
 // unbounded is the bound of a place whose capacity is ignored.
-func unbounded(*place) int { return unlimited }
+func unbounded(*domainState) int { return unlimited }

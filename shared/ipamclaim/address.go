@@ -122,7 +122,7 @@ func (o Owner) overdue(ctx context.Context, claim *ipamclusterv1.IPAddressClaim,
 	if problem == "" || o.Pools == nil {
 		return Answer{Problem: problem, RetryAfter: tooEarly}, nil
 	}
-	why, err := o.silence(ctx, pool)
+	why, err := o.diagnose(ctx, pool)
 	return Answer{Problem: cmp.Or(why, problem), RetryAfter: Patience}, err
 }
 

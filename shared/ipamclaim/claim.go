@@ -84,7 +84,7 @@ func (o Owner) Unusable(ctx context.Context, claim client.Object, kind string) (
 	deleted := !claim.GetDeletionTimestamp().IsZero()
 	if other := metav1.GetControllerOf(claim); other != nil && other.UID != o.Object.GetUID() {
 		if deleted {
-			err = o.finishOff(ctx, claim, other)
+			err = o.releaseOrphan(ctx, claim, other)
 		}
 		return fmt.Sprintf("%s %s belongs to %s %s: wait until that is deleted", kind, claim.GetName(), other.Kind, other.Name), err
 	}
@@ -98,11 +98,11 @@ func (o Owner) Unusable(ctx context.Context, claim client.Object, kind string) (
 	case user != "":
 		return fmt.Sprintf("%s %s is being deleted, but %s still uses its address: delete the Machine to release it", kind, claim.GetName(), user), nil
 	}
-	return fmt.Sprintf("%s %s is being deleted: its address is claimed again after the deletion", kind, claim.GetName()), o.letGo(ctx, claim)
+	return fmt.Sprintf("%s %s is being deleted: its address is claimed again after the deletion", kind, claim.GetName()), o.removeFinalizer(ctx, claim)
 }
 
-// finishOff removes the finalizer from a claim whose owner no longer exists, because no controller will release it.
-func (o Owner) finishOff(ctx context.Context, claim client.Object, other *metav1.OwnerReference) error {
+// releaseOrphan removes the finalizer from a claim whose owner no longer exists, because no controller will release it.
+func (o Owner) releaseOrphan(ctx context.Context, claim client.Object, other *metav1.OwnerReference) error {
 	former, err := o.Client.Scheme().New(o.Kind)
 	if err != nil {
 		return fmt.Errorf("reading %s %s: %w", o.Kind.Kind, other.Name, err)
@@ -112,11 +112,11 @@ func (o Owner) finishOff(ctx context.Context, claim client.Object, other *metav1
 	if client.IgnoreNotFound(err) != nil || err == nil && owner.GetUID() == other.UID {
 		return client.IgnoreNotFound(err)
 	}
-	return o.letGo(ctx, claim)
+	return o.removeFinalizer(ctx, claim)
 }
 
-// letGo removes the owner's finalizer from a claim.
-func (o Owner) letGo(ctx context.Context, claim client.Object) error {
+// removeFinalizer removes the owner's finalizer from a claim.
+func (o Owner) removeFinalizer(ctx context.Context, claim client.Object) error {
 	p := patch.From(claim)
 	controllerutil.RemoveFinalizer(claim, o.Finalizer)
 	return client.IgnoreNotFound(p.Apply(ctx, o.Client, claim))
@@ -124,7 +124,7 @@ func (o Owner) letGo(ctx context.Context, claim client.Object) error {
 
 // Release removes the finalizer from a claim and deletes it.
 func (o Owner) Release(ctx context.Context, claim client.Object) error {
-	if err := o.letGo(ctx, claim); err != nil {
+	if err := o.removeFinalizer(ctx, claim); err != nil {
 		return err
 	}
 	if !claim.GetDeletionTimestamp().IsZero() {

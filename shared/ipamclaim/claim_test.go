@@ -28,8 +28,8 @@ import (
 
 const finalizer = "test.infrastructure.cluster.x-k8s.io/address"
 
-// story is a machine that claims an address from pool p.
-type story struct {
+// fixture is a machine that claims an address from pool p.
+type fixture struct {
 	*WithT
 	t       *testing.T
 	client  client.WithWatch
@@ -38,9 +38,9 @@ type story struct {
 	user    string
 }
 
-func newStory(t *testing.T, objects ...client.Object) *story {
+func newFixture(t *testing.T, objects ...client.Object) *fixture {
 	t.Helper()
-	s := &story{WithT: NewWithT(t), t: t}
+	s := &fixture{WithT: NewWithT(t), t: t}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{ipamclusterv1.AddToScheme, providertest.AddToScheme} {
 		s.Expect(add(scheme)).To(Succeed())
@@ -62,7 +62,7 @@ func pool() ipamclusterv1.IPPoolReference {
 	return ipamclusterv1.IPPoolReference{APIGroup: "ipam.example.com", Kind: "Pool", Name: "p"}
 }
 
-func (s *story) ask() ipamclaim.Answer {
+func (s *fixture) address() ipamclaim.Answer {
 	s.t.Helper()
 	answer, err := s.owner.Address(s.t.Context(), "m-p", pool())
 	s.Expect(err).NotTo(HaveOccurred())
@@ -70,7 +70,7 @@ func (s *story) ask() ipamclaim.Answer {
 }
 
 // claim returns the machine's claim; nil if it was deleted.
-func (s *story) claim() *ipamclusterv1.IPAddressClaim {
+func (s *fixture) claim() *ipamclusterv1.IPAddressClaim {
 	s.t.Helper()
 	claim := &ipamclusterv1.IPAddressClaim{}
 	err := s.client.Get(s.t.Context(), client.ObjectKey{Namespace: "ns", Name: "m-p"}, claim)
@@ -81,17 +81,17 @@ func (s *story) claim() *ipamclusterv1.IPAddressClaim {
 	return claim
 }
 
-func (s *story) change(change func(*ipamclusterv1.IPAddressClaim)) {
+func (s *fixture) change(change func(*ipamclusterv1.IPAddressClaim)) {
 	s.t.Helper()
 	claim := s.claim()
 	change(claim)
 	s.Expect(s.client.Update(s.t.Context(), claim)).To(Succeed())
 }
 
-func TestAnAddressIsClaimedOnceAndReturnedWhenItIsThere(t *testing.T) {
+func TestAddress(t *testing.T) {
 	t.Parallel()
-	s := newStory(t)
-	s.Expect(s.ask()).To(BeZero())
+	s := newFixture(t)
+	s.Expect(s.address()).To(BeZero())
 	claim := s.claim()
 	s.Expect(claim.Spec).To(Equal(ipamclusterv1.IPAddressClaimSpec{ClusterName: "c", PoolRef: pool()}))
 	s.Expect(claim.Finalizers).To(Equal([]string{finalizer}))
@@ -99,33 +99,33 @@ func TestAnAddressIsClaimedOnceAndReturnedWhenItIsThere(t *testing.T) {
 	s.Expect(claim.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "c"))
 
 	s.change(func(c *ipamclusterv1.IPAddressClaim) { c.CreationTimestamp = metav1.Now() })
-	s.Expect(s.ask().RetryAfter).To(BeNumerically("~", ipamclaim.Patience, 10*time.Second), "that nothing happens is no event")
+	s.Expect(s.address().RetryAfter).To(BeNumerically("~", ipamclaim.Patience, 10*time.Second), "that nothing happens is no event")
 	s.change(func(c *ipamclusterv1.IPAddressClaim) { c.Status.AddressRef.Name = "p-1" })
-	s.Expect(s.ask().Address).To(BeNil(), "the cache is late")
+	s.Expect(s.address().Address).To(BeNil(), "the cache is late")
 	s.Expect(s.client.Create(t.Context(), &ipamclusterv1.IPAddress{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p-1"}, Spec: ipamclusterv1.IPAddressSpec{Address: "10.0.0.7", Prefix: ptr.To[int32](24)},
 	})).To(Succeed())
-	s.Expect(s.ask().Address).To(HaveField("Address", "10.0.0.7"))
+	s.Expect(s.address().Address).To(HaveField("Address", "10.0.0.7"))
 }
 
-func TestWhatKeepsAnAddressFromComingIsTold(t *testing.T) {
+func TestAddressProblems(t *testing.T) {
 	t.Parallel()
-	s := newStory(t)
-	s.ask()
+	s := newFixture(t)
+	s.address()
 	s.change(func(c *ipamclusterv1.IPAddressClaim) {
 		c.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
 	})
-	s.Expect(s.ask()).To(Equal(ipamclaim.Answer{
+	s.Expect(s.address()).To(Equal(ipamclaim.Answer{
 		Problem: "Pool p has not allocated an address to IPAddressClaim m-p for 1m0s: check that the pool exists and that its provider runs"}))
 	s.change(func(c *ipamclusterv1.IPAddressClaim) {
 		c.Status.Conditions = []metav1.Condition{{Type: ipamclusterv1.IPAddressClaimReadyCondition, Status: metav1.ConditionFalse, Reason: "PoolExhausted", Message: "no address is free"}}
 	})
-	s.Expect(s.ask()).To(Equal(ipamclaim.Answer{Problem: "Pool p allocates no address: PoolExhausted: no address is free"}))
+	s.Expect(s.address()).To(Equal(ipamclaim.Answer{Problem: "Pool p allocates no address: PoolExhausted: no address is free"}))
 }
 
-func TestARefusedClaimIsATerminalError(t *testing.T) {
+func TestRejectedClaimIsTerminalError(t *testing.T) {
 	t.Parallel()
-	s := newStory(t)
+	s := newFixture(t)
 	s.owner.Client = interceptor.NewClient(s.client, interceptor.Funcs{
 		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "ipaddressclaims"}, "m-p", errors.New("exceeded quota: q"))
@@ -137,43 +137,43 @@ func TestARefusedClaimIsATerminalError(t *testing.T) {
 	s.Expect(refused.Error()).To(And(HavePrefix("the API server rejects IPAddressClaim m-p: "), HaveSuffix("raise the ResourceQuota, or delete unused objects")))
 }
 
-func TestADeletedClaimIsLetGoUnlessItsAddressIsInUse(t *testing.T) {
+func TestDeletedClaim(t *testing.T) {
 	t.Parallel()
-	s := newStory(t)
-	s.ask()
+	s := newFixture(t)
+	s.address()
 	s.Expect(s.client.Delete(t.Context(), s.claim())).To(Succeed())
 	s.user = "host h"
-	s.Expect(s.ask().Problem).To(Equal("IPAddressClaim m-p is being deleted, but host h still uses its address: delete the Machine to release it"))
+	s.Expect(s.address().Problem).To(Equal("IPAddressClaim m-p is being deleted, but host h still uses its address: delete the Machine to release it"))
 	s.Expect(s.claim()).NotTo(BeNil())
 	s.user = ""
-	s.Expect(s.ask().Problem).To(ContainSubstring("its address is claimed again after the deletion"))
+	s.Expect(s.address().Problem).To(ContainSubstring("its address is claimed again after the deletion"))
 	s.Expect(s.claim()).To(BeNil())
-	s.Expect(s.ask()).To(BeZero())
+	s.Expect(s.address()).To(BeZero())
 	s.Expect(s.claim()).NotTo(BeNil(), "claimed anew")
 }
 
-func TestAClaimOfAnotherOwnerIsWaitedForAndFinishedOffWhenThatIsGone(t *testing.T) {
+func TestClaimOfAnotherOwner(t *testing.T) {
 	t.Parallel()
 	former := &providertest.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "former", UID: "0"}}
-	s := newStory(t, former)
+	s := newFixture(t, former)
 	theirs := s.owner
 	theirs.Object = former
 	_, err := theirs.Address(t.Context(), "m-p", pool())
 	s.Expect(err).NotTo(HaveOccurred())
 	const told = "IPAddressClaim m-p belongs to Machine former: wait until that is deleted"
-	s.Expect(s.ask().Problem).To(Equal(told))
+	s.Expect(s.address().Problem).To(Equal(told))
 	s.Expect(s.client.Delete(t.Context(), s.claim())).To(Succeed())
-	s.Expect(s.ask().Problem).To(Equal(told))
+	s.Expect(s.address().Problem).To(Equal(told))
 	s.Expect(s.claim()).NotTo(BeNil(), "its owner is there and will release it")
 	s.Expect(s.client.Delete(t.Context(), former)).To(Succeed())
-	s.Expect(s.ask().Problem).To(Equal(told))
+	s.Expect(s.address().Problem).To(Equal(told))
 	s.Expect(s.claim()).To(BeNil(), "nobody else would have")
 }
 
-func TestAllAddressesOfAnOwnerAreReleasedAndNoOthers(t *testing.T) {
+func TestReleaseAll(t *testing.T) {
 	t.Parallel()
-	s := newStory(t)
-	s.ask()
+	s := newFixture(t)
+	s.address()
 	other := s.owner
 	other.Object = &providertest.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other", UID: "2"}}
 	_, err := other.Address(t.Context(), "other-p", pool())

@@ -12,20 +12,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// patient retries discovery requests when the API server fails. A manager exits at the first error of these requests while it
+// discoveryRetry retries discovery requests when the API server fails. A manager exits at the first error of these requests while it
 // starts, and the kubelet restarts it after up to five minutes. Other requests are retried by their callers.
-type patient struct {
+type discoveryRetry struct {
 	http.RoundTripper
 	backoff wait.Backoff
 }
 
-// patientBackoff covers a short failure of the API server: half a minute in total.
-func patientBackoff() wait.Backoff {
+// discoveryBackoff covers a short failure of the API server: half a minute in total.
+func discoveryBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 250 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 7}
 }
 
 // RoundTrip implements http.RoundTripper.
-func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
+func (p discoveryRetry) RoundTrip(r *http.Request) (*http.Response, error) {
 	for backoff := p.backoff; ; {
 		response, err := p.RoundTripper.RoundTrip(r)
 		if err != nil || backoff.Steps < 1 || response.StatusCode < http.StatusInternalServerError || !isDiscovery(r) {

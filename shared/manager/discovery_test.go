@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-func TestManagerAsksAgainWhichKindsThereAreWhileTheAPIServerFails(t *testing.T) {
+func TestDiscoveryRetries(t *testing.T) {
 	const failures = 3
 	for path, asked := range map[string]int32{
 		"/api": failures + 1, "/apis": failures + 1, "/api/v1": failures + 1, "/apis/apps": failures + 1, "/apis/apps/v1": failures + 1,
@@ -31,7 +31,7 @@ func TestManagerAsksAgainWhichKindsThereAreWhileTheAPIServerFails(t *testing.T) 
 			}
 		}))
 		t.Cleanup(server.Close)
-		client := &http.Client{Transport: patient{http.DefaultTransport, wait.Backoff{Duration: time.Millisecond, Steps: failures}}}
+		client := &http.Client{Transport: discoveryRetry{http.DefaultTransport, wait.Backoff{Duration: time.Millisecond, Steps: failures}}}
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, http.NoBody)
 		g.Expect(err).NotTo(HaveOccurred())
 		response, err := client.Do(request)
@@ -46,7 +46,7 @@ func TestManagerAsksAgainWhichKindsThereAreWhileTheAPIServerFails(t *testing.T) 
 	}
 }
 
-func TestManagerGivesUpOnAnAPIServerThatGoesOnFailing(t *testing.T) {
+func TestDiscoveryGivesUp(t *testing.T) {
 	g := NewWithT(t)
 	var requests atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -56,7 +56,7 @@ func TestManagerGivesUpOnAnAPIServerThatGoesOnFailing(t *testing.T) {
 	t.Cleanup(server.Close)
 	config := &rest.Config{Host: server.URL}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return patient{next, wait.Backoff{Duration: time.Millisecond, Steps: 2}}
+		return discoveryRetry{next, wait.Backoff{Duration: time.Millisecond, Steps: 2}}
 	})
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -77,7 +77,7 @@ func (o *Options) Run(ctx context.Context, p Provider) error {
 	if err := version.Register(metrics.Registry); err != nil {
 		return err
 	}
-	o.tellIgnored(klog.Background())
+	o.logIgnored(klog.Background())
 	if o.contentionProfiling {
 		goruntime.SetBlockProfileRate(1)
 	}
@@ -130,7 +130,7 @@ func (o *Options) newManager(p Provider) (manager.Manager, error) {
 	api.UserAgent = p.program()
 	// Upstream's finalizers are part of the wire format, so the API server's warning about their names is dropped.
 	api.WarningHandler = apiwarnings.DefaultHandler(klog.Background().WithName("API Server Warning"))
-	api.Wrap(func(next http.RoundTripper) http.RoundTripper { return patient{next, patientBackoff()} })
+	api.Wrap(func(next http.RoundTripper) http.RoundTripper { return discoveryRetry{next, discoveryBackoff()} })
 	mgr, err := ctrl.NewManager(api, ctrl.Options{
 		Scheme: scheme, Metrics: *metricsOptions, HealthProbeBindAddress: o.healthAddress, PprofBindAddress: o.profilerAddress,
 		LeaderElection: o.leaderElect, LeaderElectionID: cmp.Or(o.leaderElectionID, p.LeaderElectionID),

@@ -41,7 +41,7 @@ func (o *Options) addMigration(ctx context.Context, mgr manager.Manager, kinds [
 		migrator.SkipCRDMigrationPhases = append(migrator.SkipCRDMigrationPhases, crdmigrator.Phase(phase))
 	}
 	for _, kind := range kinds {
-		if err := kind.tellPlural(mgr.GetScheme()); err != nil {
+		if err := kind.findPlural(mgr.GetScheme()); err != nil {
 			return fmt.Errorf("finding the plural of %T: %w", kind.Object, err)
 		}
 		migrator.Config[kind.Object] = crdmigrator.ByObjectConfig{UseStatusForStorageVersionMigration: kind.Status}
@@ -52,8 +52,8 @@ func (o *Options) addMigration(ctx context.Context, mgr manager.Manager, kinds [
 	return nil
 }
 
-// tellPlural registers the plural of the kind for this process.
-func (m Migrated) tellPlural(scheme *runtime.Scheme) error {
+// findPlural registers the plural of the kind for this process.
+func (m Migrated) findPlural(scheme *runtime.Scheme) error {
 	if m.Plural == "" {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func TestAProfilerThatOthersReachIsRefusedUnlessThatIsWanted(t *testing.T) {
+func TestProfilerAddress(t *testing.T) {
 	t.Setenv("PROFILER_ADDR", "")
 	for address, local := range map[string]bool{
 		"": true, "0": true, "localhost:6060": true, "127.0.0.1:0": true, "[::1]:6060": true, "127.1.2.3:6060": true,

@@ -78,7 +78,7 @@ func negotiated(t *testing.T, address string, offered ...string) (string, error)
 	return connection.(*tls.Conn).ConnectionState().NegotiatedProtocol, nil
 }
 
-func TestHTTP2IsRefusedUnlessItIsEnabled(t *testing.T) {
+func TestHTTP2(t *testing.T) {
 	g := NewWithT(t)
 	for server, address := range served(t) {
 		_, err := negotiated(t, address, "h2")

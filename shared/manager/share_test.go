@@ -49,7 +49,7 @@ func kept(t *testing.T, options cache.Options, name string) *clusterv1.Machine {
 	return o.(*clusterv1.Machine)
 }
 
-func TestSlicesAreKeptWithoutTheRoomThatTheDecoderLeaves(t *testing.T) {
+func TestSlicesAreClipped(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	machine := kept(t, (&Options{}).cacheOptions(Provider{Cache: StripObjects}), "a")
@@ -58,7 +58,7 @@ func TestSlicesAreKeptWithoutTheRoomThatTheDecoderLeaves(t *testing.T) {
 	g.Expect(machine.Finalizers).To(BeNil())
 }
 
-func TestWhatIsTheSameInManyObjectsIsKeptInMemoryOnce(t *testing.T) {
+func TestEqualValuesAreShared(t *testing.T) {
 	t.Parallel()
 	for name, provider := range map[string]Provider{"a kind with a transformation of its own": {Cache: StripObjects}, "another": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func key(labels map[string]string) string {
 	return ""
 }
 
-func TestWhatPushesSomethingElseOutIsRight(t *testing.T) {
+func TestSharerEviction(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := newSharer()
@@ -129,7 +129,7 @@ func TestWhatPushesSomethingElseOutIsRight(t *testing.T) {
 	}
 }
 
-func TestTombstonesAndObjectsOfEveryKindGoThroughTheCacheAsTheyAre(t *testing.T) {
+func TestTransformKeepsOtherObjects(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	options := (&Options{}).cacheOptions(Provider{Cache: StripObjects})
@@ -148,7 +148,7 @@ func TestTombstonesAndObjectsOfEveryKindGoThroughTheCacheAsTheyAre(t *testing.T)
 	}
 }
 
-func TestOfASecretOnlyItsNameAndWhoMayUseItAreKeptInMemory(t *testing.T) {
+func TestSecretsAreStripped(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	secret := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"a": "label"}, Annotations: map[string]string{

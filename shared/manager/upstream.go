@@ -98,8 +98,8 @@ func (o *Options) Enabled(gate string) bool {
 	return o.gates.given[allAlpha]
 }
 
-// tellIgnored logs the given flags and gates that have no effect.
-func (o *Options) tellIgnored(log logr.Logger) {
+// logIgnored logs the given flags and gates that have no effect.
+func (o *Options) logIgnored(log logr.Logger) {
 	for _, one := range o.ignored {
 		if o.given.Changed(one.Name) {
 			log.Info("Flag has no effect", "flag", "--"+one.Name, "why", one.Why)

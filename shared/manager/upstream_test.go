@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func TestWhatHasNoEffectIsToldOnceAndAnUnknownGateIsAnError(t *testing.T) {
+func TestIgnoredFlagsAndGates(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		args   []string
@@ -40,13 +40,13 @@ func TestWhatHasNoEffectIsToldOnceAndAnUnknownGateIsAnError(t *testing.T) {
 				return
 			}
 			g.Expect(err).NotTo(HaveOccurred())
-			o.tellIgnored(funcr.New(func(_, args string) { told = append(told, args) }, funcr.Options{}))
+			o.logIgnored(funcr.New(func(_, args string) { told = append(told, args) }, funcr.Options{}))
 			g.Expect(told).To(Equal(tc.told))
 		})
 	}
 }
 
-func TestAGateThatHasAnEffectIsOnWhereItOrAllAlphaIsGiven(t *testing.T) {
+func TestEnabledGates(t *testing.T) {
 	for args, want := range map[string]bool{
 		"": false, "--feature-gates=Acts=true": true, "--feature-gates=Acts=false": false, "--feature-gates=AllAlpha=true": true,
 		"--feature-gates=AllAlpha=true,Acts=false": false, "--feature-gates=Other=true": false,
@@ -58,7 +58,7 @@ func TestAGateThatHasAnEffectIsOnWhereItOrAllAlphaIsGiven(t *testing.T) {
 			g.Expect(o.Enabled("Acts")).To(BeFalse(), "there are no gates")
 			o.Gates(fs, []Gate{{Name: "Acts", Does: "does it"}}, Ignored{Name: "Other", Why: "nothing"})
 			g.Expect(fs.Parse(strings.Fields(args))).To(Succeed())
-			o.tellIgnored(funcr.New(func(_, args string) { told = append(told, args) }, funcr.Options{}))
+			o.logIgnored(funcr.New(func(_, args string) { told = append(told, args) }, funcr.Options{}))
 			g.Expect(o.Enabled("Acts")).To(Equal(want))
 			if strings.Contains(args, "Other") {
 				g.Expect(told).To(HaveLen(1))

@@ -150,13 +150,13 @@ func (s *scope) apply(node *corev1.Node, domain string, own Labels) bool {
 	if Uninitialized(node) { // wait for the cloud provider; keep labels that are already set
 		maps.DeleteFunc(place, func(key, _ string) bool { return !before.labels.Has(key) })
 	}
-	w := wish{suggested: place, imposed: labels.Set{}, owned: own.Owned}
+	w := desired{suggested: place, imposed: labels.Set{}, owned: own.Owned}
 	maps.Copy(w.imposed, own.Set)
 	if key := s.machine.Labels[faultlinev1.DistributionKeyLabel]; key != "" {
 		w.imposed[faultlinev1.DistributionKeyLabel] = key
 	}
 	wanted, note := w.plan(node.Labels, before.labels)
-	after := told{domain: domain, labels: note}
+	after := recorded{domain: domain, labels: note}
 	if maps.Equal(wanted, node.Labels) && after.equal(before) {
 		return false
 	}

@@ -30,24 +30,24 @@ const (
 	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 )
 
-func TestANodeGetsAllLabelsOfItsMachineInOneRequest(t *testing.T) {
+func TestLabelsInOneRequest(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	update(w, w.owner, testworld.Whole, func(m *clusterv1.Machine) { m.Labels[key] = "blue-0" })
 	w.connectable()
 	w.start()
-	w.join(asItIs)
+	w.join(unchanged)
 	w.Eventually(w.labels).Should(Equal(map[string]string{corev1.LabelOSStable: "linux", zone: "zone-a", region: "north", key: "blue-0"}))
 	w.Expect(w.node().Annotations).To(HaveKeyWithValue(faultlinev1.FailureDomainAnnotation, "a"))
 	w.Expect(w.patches.Load()).To(BeEquivalentTo(1))
 }
 
-func TestTheLabelsOfANodeFollowItsMachine(t *testing.T) {
+func TestLabelsFollowMachine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.connectable()
 	w.start()
-	w.join(asItIs)
+	w.join(unchanged)
 	w.Eventually(w.labels).Should(And(HaveKeyWithValue(zone, "zone-a"), HaveKeyWithValue(region, "north")))
 	w.moveTo("b")
 	w.Eventually(w.labels).Should(HaveKeyWithValue(zone, "zone-b"))
@@ -66,12 +66,12 @@ func TestTheLabelsOfANodeFollowItsMachine(t *testing.T) {
 	w.Eventually(w.labels).ShouldNot(HaveKey(key))
 }
 
-func TestANodeKeepsItsZoneWhenTheClusterNoLongerDescribesIt(t *testing.T) {
+func TestZoneWithoutDescription(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.connectable()
 	w.start()
-	w.join(asItIs)
+	w.join(unchanged)
 	w.Eventually(w.labels).Should(HaveKeyWithValue(zone, "zone-a"))
 	update(w, w.owner, testworld.Whole, func(m *clusterv1.Machine) { m.Labels[key] = "mark-0" })
 	w.publish(described("b"))
@@ -83,9 +83,9 @@ func TestANodeKeepsItsZoneWhenTheClusterNoLongerDescribesIt(t *testing.T) {
 	w.Eventually(w.labels).Should(HaveKeyWithValue(region, "south"), "it is said to be elsewhere")
 }
 
-func TestTheZoneThatACloudProviderSetsIsLeftAlone(t *testing.T) {
+func TestCloudProviderZone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	update(w, w.owner, testworld.Whole, func(m *clusterv1.Machine) { m.Labels[key] = "blue-0" })
 	w.connectable()
 	w.start()
@@ -102,33 +102,33 @@ func TestTheZoneThatACloudProviderSetsIsLeftAlone(t *testing.T) {
 	w.Expect(w.labels()).To(HaveKeyWithValue(zone, "cloud"))
 }
 
-func TestAZoneThatIsSetAtTheSameMomentIsNotOverwritten(t *testing.T) {
+func TestConcurrentZone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.interfere = func() { w.relabel(func(node *corev1.Node) { node.Labels[zone] = "cloud" }) }
 	w.connectable()
 	w.start()
-	w.join(asItIs)
+	w.join(unchanged)
 	w.Eventually(w.labels).Should(HaveKeyWithValue(region, "north"))
 	w.Expect(w.labels()).To(HaveKeyWithValue(zone, "cloud"))
 	w.Expect(w.patches.Load()).To(BeNumerically(">=", 2), "the first has lost")
 }
 
-func TestANodeIsLabelledWhenItsClusterCanBeReached(t *testing.T) {
+func TestUnreachableCluster(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.start()
-	w.join(asItIs)
+	w.join(unchanged)
 	w.connectable()
 	w.Eventually(w.labels).Should(HaveKeyWithValue(zone, "zone-a"))
 }
 
-func TestWhatChangedWhileNobodyLookedIsMadeGood(t *testing.T) {
+func TestChangesDuringDowntime(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.connectable()
 	w.start()
-	w.join(asItIs)
+	w.join(unchanged)
 	w.Eventually(w.labels).Should(HaveKeyWithValue(zone, "zone-a"))
 	w.stop()
 	w.moveTo("b")
@@ -136,25 +136,25 @@ func TestWhatChangedWhileNobodyLookedIsMadeGood(t *testing.T) {
 	w.Eventually(w.labels).Should(HaveKeyWithValue(zone, "zone-b"))
 }
 
-func TestANodeOfAPausedClusterIsLeftAlone(t *testing.T) {
+func TestPausedCluster(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	cluster := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
 	update(w, cluster, testworld.Whole, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
 	w.connectable()
 	w.start()
-	w.join(asItIs)
+	w.join(unchanged)
 	w.Consistently(w.labels, time.Second, 100*time.Millisecond).ShouldNot(HaveKey(zone))
 	update(w, cluster, testworld.Whole, func(c *clusterv1.Cluster) { c.Spec.Paused = nil })
 	w.Eventually(w.labels).Should(HaveKeyWithValue(zone, "zone-a"))
 }
 
-func TestANodeThatHasItsLabelsCostsNoRequest(t *testing.T) {
+func TestLabeledNodeNeedsNoRequest(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.connectable()
 	w.start()
-	w.join(asItIs)
+	w.join(unchanged)
 	w.Eventually(w.labels).Should(HaveKeyWithValue(zone, "zone-a"))
 	w.stop()
 	before := w.patches.Load()
@@ -190,9 +190,9 @@ func (racks) Watches() []nodes.LabelWatch {
 	}}
 }
 
-func TestAProviderHasLabelsOfItsOwn(t *testing.T) {
+func TestProviderLabels(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.source = racks{w.client}
 	w.connectable()
 	w.start()

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/shared/nodes"
 )
 
-func TestANodeIsInitializedByLosingItsOneTaint(t *testing.T) {
+func TestInitialize(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	others := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}

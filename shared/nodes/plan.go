@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// wish holds the inputs for the labels of a Node.
-type wish struct {
+// desired holds the inputs for the labels of a Node.
+type desired struct {
 	// suggested labels are only set if no other client has set the label.
 	suggested labels.Set
 	// imposed labels are always set.
@@ -21,7 +21,7 @@ type wish struct {
 
 // plan returns the labels that the Node should have, and those of them that come from its machine, which are removed when they
 // are no longer wanted. noted holds the latter from the last write.
-func (w wish) plan(node, noted labels.Set) (wanted, note labels.Set) {
+func (w desired) plan(node, noted labels.Set) (wanted, note labels.Set) {
 	ours := w.ours(node, noted)
 	wanted, note = maps.Clone(node), labels.Set{}
 	if wanted == nil {
@@ -43,10 +43,10 @@ func (w wish) plan(node, noted labels.Set) (wanted, note labels.Set) {
 	return wanted, note
 }
 
-func (w wish) owns(key string) bool { return w.owned != nil && w.owned(key) }
+func (w desired) owns(key string) bool { return w.owned != nil && w.owned(key) }
 
 // ours returns the labels that the Node should have from its machine.
-func (w wish) ours(node, noted labels.Set) labels.Set {
+func (w desired) ours(node, noted labels.Set) labels.Set {
 	set := labels.Set{}
 	for key, value := range w.suggested {
 		unchanged := noted.Has(key) && noted[key] == node[key]

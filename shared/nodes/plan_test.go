@@ -19,7 +19,7 @@ import (
 const zone = corev1.LabelTopologyZone
 
 type planCase struct {
-	wish         wish
+	wish         desired
 	node, noted  labels.Set
 	wanted, note labels.Set
 }
@@ -35,7 +35,7 @@ func (tc planCase) check(t *testing.T) {
 	g.Expect(note).To(Equal(tc.note))
 }
 
-func TestImposedLabelsWinAndGoAgainWhenTheyAreImposedNoLonger(t *testing.T) {
+func TestImposedLabels(t *testing.T) {
 	t.Parallel()
 	const rack, row = "example.com/rack", "example.com/row"
 	owned := func(key string) bool { return key == rack || key == row }
@@ -43,27 +43,27 @@ func TestImposedLabelsWinAndGoAgainWhenTheyAreImposedNoLonger(t *testing.T) {
 		"nothing wished": {node: labels.Set{"a": "b"}, wanted: labels.Set{"a": "b"}},
 		"no labels":      {wanted: labels.Set{}},
 		"imposed": {
-			wish: wish{imposed: labels.Set{rack: "a"}}, node: labels.Set{"x": "y"},
+			wish: desired{imposed: labels.Set{rack: "a"}}, node: labels.Set{"x": "y"},
 			wanted: labels.Set{"x": "y", rack: "a"}, note: labels.Set{rack: "a"},
 		},
-		"there already": {wish: wish{imposed: labels.Set{rack: "a"}}, node: labels.Set{rack: "a"}, wanted: labels.Set{rack: "a"}},
+		"there already": {wish: desired{imposed: labels.Set{rack: "a"}}, node: labels.Set{rack: "a"}, wanted: labels.Set{rack: "a"}},
 		"changed": {
-			wish: wish{imposed: labels.Set{rack: "b"}}, node: labels.Set{rack: "a"}, noted: labels.Set{rack: "a"},
+			wish: desired{imposed: labels.Set{rack: "b"}}, node: labels.Set{rack: "a"}, noted: labels.Set{rack: "a"},
 			wanted: labels.Set{rack: "b"}, note: labels.Set{rack: "b"},
 		},
 		"changed on the Node": {
-			wish: wish{imposed: labels.Set{rack: "a"}}, node: labels.Set{rack: "z"}, noted: labels.Set{rack: "a"},
+			wish: desired{imposed: labels.Set{rack: "a"}}, node: labels.Set{rack: "z"}, noted: labels.Set{rack: "a"},
 			wanted: labels.Set{rack: "a"}, note: labels.Set{rack: "a"},
 		},
 		"gone, with what is owned": {
-			wish: wish{owned: owned}, node: labels.Set{rack: "a", row: "b", "x": "y"}, noted: labels.Set{rack: "a"}, wanted: labels.Set{"x": "y"},
+			wish: desired{owned: owned}, node: labels.Set{rack: "a", row: "b", "x": "y"}, noted: labels.Set{rack: "a"}, wanted: labels.Set{"x": "y"},
 		},
 		"gone, where nothing is owned": {
 			node: labels.Set{rack: "a", row: "b"}, noted: labels.Set{rack: "a"}, wanted: labels.Set{row: "b"},
 		},
 		"gone, and somebody else's by now": {node: labels.Set{rack: "z"}, noted: labels.Set{rack: "a"}, wanted: labels.Set{rack: "z"}},
 		"imposed and suggested": {
-			wish: wish{imposed: labels.Set{zone: "host"}, suggested: labels.Set{zone: "rack-1"}},
+			wish: desired{imposed: labels.Set{zone: "host"}, suggested: labels.Set{zone: "rack-1"}},
 			node: labels.Set{zone: "theirs"}, wanted: labels.Set{zone: "host"}, note: labels.Set{zone: "host"},
 		},
 	} {
@@ -74,21 +74,21 @@ func TestImposedLabelsWinAndGoAgainWhenTheyAreImposedNoLonger(t *testing.T) {
 	}
 }
 
-func TestSuggestedLabelsAreOnlySetWhereNobodyElseHas(t *testing.T) {
+func TestSuggestedLabels(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]planCase{
 		"zone": {
-			wish: wish{suggested: labels.Set{zone: "rack-1"}}, wanted: labels.Set{zone: "rack-1"}, note: labels.Set{zone: "rack-1"},
+			wish: desired{suggested: labels.Set{zone: "rack-1"}}, wanted: labels.Set{zone: "rack-1"}, note: labels.Set{zone: "rack-1"},
 		},
 		"zone of somebody else": {
-			wish: wish{suggested: labels.Set{zone: "rack-1"}}, node: labels.Set{zone: "theirs"}, wanted: labels.Set{zone: "theirs"},
+			wish: desired{suggested: labels.Set{zone: "rack-1"}}, node: labels.Set{zone: "theirs"}, wanted: labels.Set{zone: "theirs"},
 		},
 		"zone changes with the domain": {
-			wish: wish{suggested: labels.Set{zone: "rack-2"}}, node: labels.Set{zone: "rack-1"}, noted: labels.Set{zone: "rack-1"},
+			wish: desired{suggested: labels.Set{zone: "rack-2"}}, node: labels.Set{zone: "rack-1"}, noted: labels.Set{zone: "rack-1"},
 			wanted: labels.Set{zone: "rack-2"}, note: labels.Set{zone: "rack-2"},
 		},
 		"zone taken over by somebody else": {
-			wish: wish{suggested: labels.Set{zone: "rack-1"}}, node: labels.Set{zone: "theirs"}, noted: labels.Set{zone: "rack-1"},
+			wish: desired{suggested: labels.Set{zone: "rack-1"}}, node: labels.Set{zone: "theirs"}, noted: labels.Set{zone: "rack-1"},
 			wanted: labels.Set{zone: "theirs"},
 		},
 		"zone without a domain": {
@@ -118,7 +118,7 @@ func drawLabels(t *rapid.T, name string) labels.Set {
 func TestPlanProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		w := wish{imposed: drawLabels(t, "imposed"), suggested: drawLabels(t, "suggested")}
+		w := desired{imposed: drawLabels(t, "imposed"), suggested: drawLabels(t, "suggested")}
 		owned := rapid.SampledFrom([]string{"", "example.com/rack", zone}).Draw(t, "owned")
 		w.owned = func(key string) bool { return key == owned }
 		node, noted := drawLabels(t, "node"), drawLabels(t, "noted")
@@ -142,18 +142,18 @@ func TestPlanProperties(t *testing.T) {
 			}
 		}
 		stored := &corev1.Node{}
-		told{domain: "rack-1", labels: note}.write(stored)
-		if again := read(stored); !again.equal(told{domain: "rack-1", labels: note}) {
+		recorded{domain: "rack-1", labels: note}.write(stored)
+		if again := read(stored); !again.equal(recorded{domain: "rack-1", labels: note}) {
 			t.Fatalf("%v is read back as %v", note, again)
 		}
 	})
 }
 
-func TestUnreadableNoteRemovesNothing(t *testing.T) {
+func TestInvalidNote(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	node := &corev1.Node{}
-	g.Expect(read(node)).To(Equal(told{labels: labels.Set{}}))
+	g.Expect(read(node)).To(Equal(recorded{labels: labels.Set{}}))
 	node.Annotations = map[string]string{faultlinev1.LabelsFromMachineAnnotation: "not, a list = of = labels"}
 	g.Expect(read(node).labels).To(BeEmpty())
 }

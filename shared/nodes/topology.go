@@ -12,8 +12,8 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// told is what has been recorded on a Node: the failure domain, and the labels that come from its machine.
-type told struct {
+// recorded is what has been recorded on a Node: the failure domain, and the labels that come from its machine.
+type recorded struct {
 	domain string
 	labels labels.Set
 }
@@ -21,7 +21,7 @@ type told struct {
 // topology returns the labels for the failure domain of a machine, from the published attributes of the domain. While the machine
 // stays in its domain, a label whose attribute is no longer published is kept: a domain that is no longer selected, or that has
 // lost its attributes, has not moved any machine, and volumes and spread constraints depend on the labels.
-func topology(published []clusterv1.FailureDomain, domain string, before told) labels.Set {
+func topology(published []clusterv1.FailureDomain, domain string, before recorded) labels.Set {
 	set := labels.Set{}
 	if domain == "" {
 		return set

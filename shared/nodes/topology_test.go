@@ -17,7 +17,7 @@ import (
 
 const region = corev1.LabelTopologyRegion
 
-func TestTheLabelsOfADomainAreItsAttributesElseItsName(t *testing.T) {
+func TestTopologyLabels(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 64)
 	published := []clusterv1.FailureDomain{
@@ -28,21 +28,21 @@ func TestTheLabelsOfADomainAreItsAttributesElseItsName(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		domain string
-		before told
+		before recorded
 		want   labels.Set
 	}{
 		"no domain":                 {want: labels.Set{}},
-		"no domain any more":        {before: told{"plain", labels.Set{zone: "plain"}}, want: labels.Set{}},
+		"no domain any more":        {before: recorded{"plain", labels.Set{zone: "plain"}}, want: labels.Set{}},
 		"without attributes":        {domain: "plain", want: labels.Set{zone: "plain"}},
 		"with attributes":           {domain: "described", want: labels.Set{zone: "zone-a", region: "north"}},
 		"attributes no label has":   {domain: "impossible", want: labels.Set{zone: "impossible"}},
 		"name no label has":         {domain: long, want: labels.Set{}},
 		"not published":             {domain: "other", want: labels.Set{zone: "other"}},
-		"moved to one without":      {domain: "plain", before: told{"described", labels.Set{zone: "zone-a", region: "north"}}, want: labels.Set{zone: "plain"}},
-		"not published any more":    {domain: "gone", before: told{"gone", labels.Set{zone: "zone-g", region: "south"}}, want: labels.Set{zone: "zone-g", region: "south"}},
-		"description gone":          {domain: "plain", before: told{"plain", labels.Set{zone: "zone-p"}}, want: labels.Set{zone: "zone-p"}},
-		"described otherwise":       {domain: "described", before: told{"described", labels.Set{zone: "described"}}, want: labels.Set{zone: "zone-a", region: "north"}},
-		"others' labels are theirs": {domain: "gone", before: told{"gone", labels.Set{}}, want: labels.Set{zone: "gone"}},
+		"moved to one without":      {domain: "plain", before: recorded{"described", labels.Set{zone: "zone-a", region: "north"}}, want: labels.Set{zone: "plain"}},
+		"not published any more":    {domain: "gone", before: recorded{"gone", labels.Set{zone: "zone-g", region: "south"}}, want: labels.Set{zone: "zone-g", region: "south"}},
+		"description gone":          {domain: "plain", before: recorded{"plain", labels.Set{zone: "zone-p"}}, want: labels.Set{zone: "zone-p"}},
+		"described otherwise":       {domain: "described", before: recorded{"described", labels.Set{zone: "described"}}, want: labels.Set{zone: "zone-a", region: "north"}},
+		"others' labels are theirs": {domain: "gone", before: recorded{"gone", labels.Set{}}, want: labels.Set{zone: "gone"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,13 +51,13 @@ func TestTheLabelsOfADomainAreItsAttributesElseItsName(t *testing.T) {
 	}
 }
 
-func TestAStrippedNodeIsLabelledAsTheWholeOneIs(t *testing.T) {
+func TestStrippedNode(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	node := &corev1.Node{}
 	node.Labels = map[string]string{zone: "rack-1"}
 	node.Annotations = map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
-	told{domain: "rack-1", labels: labels.Set{zone: "rack-1"}}.write(node)
+	recorded{domain: "rack-1", labels: labels.Set{zone: "rack-1"}}.write(node)
 	node.Spec.Taints = []corev1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized"}}
 	node.Spec.PodCIDR, node.Status.Images = "10.0.0.0/24", make([]corev1.ContainerImage, 50)
 	whole := node.DeepCopy()

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-func TestAConditionIsLoggedWhenItChangesAndNotAgain(t *testing.T) {
+func TestConditionLog(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var lines []string

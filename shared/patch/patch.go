@@ -119,7 +119,7 @@ func (p *Patch) applyStatus(ctx context.Context, c client.Client, obj client.Obj
 			return err
 		}
 	}
-	if changes == nil || gone(obj) {
+	if changes == nil || isDeleted(obj) {
 		return nil
 	}
 	// This must come after the first check: the conditions of another controller's object must not be changed here, so it is
@@ -214,8 +214,8 @@ func (p *Patch) statusPatch(obj client.Object, status json.RawMessage, versioned
 	return client.RawPatch(types.MergePatchType, data), nil
 }
 
-// gone reports whether the API server has deleted the object with its last finalizer, so that it no longer has a status.
-func gone(obj client.Object) bool {
+// isDeleted reports whether the API server has deleted the object with its last finalizer, so that it no longer has a status.
+func isDeleted(obj client.Object) bool {
 	return !obj.GetDeletionTimestamp().IsZero() && len(obj.GetFinalizers()) == 0
 }
 

@@ -65,7 +65,7 @@ func newMachine() *clusterv1.Machine {
 	return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "machine", Finalizers: []string{"example.com/other"}}}
 }
 
-func TestApplySendsWhatHasChanged(t *testing.T) {
+func TestApply(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		change         func(*clusterv1.Machine)
@@ -79,14 +79,14 @@ func TestApplySendsWhatHasChanged(t *testing.T) {
 		}, 1, 0, false},
 		"spec":       {func(machine *clusterv1.Machine) { machine.Spec.ProviderID = "42" }, 1, 0, false},
 		"status":     {func(machine *clusterv1.Machine) { machine.Status.FailureDomain = "a" }, 0, 1, false},
-		"conditions": {say, 0, 1, true},
+		"conditions": {setCondition, 0, 1, true},
 		"conditions and spec": {func(machine *clusterv1.Machine) {
 			machine.Spec.ProviderID = "42"
-			say(machine)
+			setCondition(machine)
 		}, 1, 1, false},
 		"conditions and status": {func(machine *clusterv1.Machine) {
 			machine.Status.FailureDomain = "a"
-			say(machine)
+			setCondition(machine)
 		}, 0, 1, false},
 		"all of it": {func(machine *clusterv1.Machine) {
 			machine.Annotations, machine.Spec.ProviderID, machine.Status.Phase = map[string]string{"a": "b"}, "42", "Running"
@@ -112,12 +112,12 @@ func TestApplySendsWhatHasChanged(t *testing.T) {
 	}
 }
 
-func say(machine *clusterv1.Machine) {
+func setCondition(machine *clusterv1.Machine) {
 	machine.Status.Conditions = []metav1.Condition{{Type: "Said", Status: metav1.ConditionTrue, Reason: "Said"}}
 }
 
 // Deleting a condition from an object that has no status yet leaves an empty list.
-func TestStatusInWhichThereIsNothingYetIsNotSent(t *testing.T) {
+func TestEmptyStatusIsNotSent(t *testing.T) {
 	t.Parallel()
 	g, machine, sent := NewWithT(t), newMachine(), &requests{}
 	c := sent.client(t, machine)
@@ -127,7 +127,7 @@ func TestStatusInWhichThereIsNothingYetIsNotSent(t *testing.T) {
 	g.Expect(sent.status).To(BeEmpty())
 }
 
-func TestApplyGuardsListsThatOthersWrite(t *testing.T) {
+func TestApplySharedLists(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	sent := &requests{}
@@ -176,7 +176,7 @@ func TestApplyAfterApplySpecSendsTheStatusOnly(t *testing.T) {
 
 // The status must not report what the spec should have stored: it is sent second, and not at all if the first request was
 // rejected.
-func TestAnOutageIsWrittenOnceHoweverOftenItIsTried(t *testing.T) {
+func TestRepeatedErrorIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	sent := &requests{}
@@ -192,7 +192,7 @@ func TestAnOutageIsWrittenOnceHoweverOftenItIsTried(t *testing.T) {
 	g.Expect(conditions.GetMessage(stored(t, c), "Available")).To(Equal("asking https://harvester: read tcp: read: connection reset by peer"))
 }
 
-func TestApplyStopsAtTheFirstRefusal(t *testing.T) {
+func TestApplyStopsAtFirstError(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	refusal := errors.New("refused")
@@ -205,7 +205,7 @@ func TestApplyStopsAtTheFirstRefusal(t *testing.T) {
 	g.Expect(sent.status).To(BeEmpty())
 }
 
-func TestConditionsThatOthersSetTooAreNotOverwritten(t *testing.T) {
+func TestSharedConditions(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	sent := &requests{}

@@ -15,7 +15,7 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
-func TestWhatWasWrittenOnObjectsIsForgottenWhenCachesAreBelievedAlsoOfThoseThatAreGone(t *testing.T) {
+func TestRecentEntriesExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)

@@ -29,8 +29,8 @@ var ErrBehind = errors.New("other clients' writes come first")
 const (
 	// remembered is how long a write is tracked. A write that is reverted later than that does not count.
 	remembered = 10 * time.Minute
-	// quarrel is the number of reverts by another writer after which they are reported.
-	quarrel = 3
+	// fixture is the number of reverts by another writer after which they are reported.
+	conflictThreshold = 3
 )
 
 // RemovedError reports that written annotations, labels, finalizers or owner references are not kept.
@@ -173,7 +173,7 @@ func (r *Repeats) Undone(c Writer, o client.Object) *RemovedError {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w := r.objects[identify(o)]
-	if w == nil || !w.told() {
+	if w == nil || !w.isReported() {
 		return nil
 	}
 	return w.problem(c, o)
@@ -202,7 +202,7 @@ func (r *Repeats) mayWrite(c Writer, before client.Object, set map[string]string
 	if len(undone) == 0 || time.Since(w.at) >= w.pause {
 		return undone, nil
 	}
-	if !w.told() {
+	if !w.isReported() {
 		return nil, ErrBehind
 	}
 	problem := w.problem(c, before)
@@ -271,9 +271,9 @@ func (r *Repeats) remember(of object) *writes {
 
 func (w *writes) forgotten() bool { return time.Since(w.at) >= remembered }
 
-// told reports whether the reverts should be reported to users.
-func (w *writes) told() bool {
-	return !w.forgotten() && (w.stripped || w.times >= quarrel)
+// isReported reports whether the reverts should be reported to users.
+func (w *writes) isReported() bool {
+	return !w.forgotten() && (w.stripped || w.times >= conflictThreshold)
 }
 
 func (w *writes) problem(c Writer, o client.Object) *RemovedError {

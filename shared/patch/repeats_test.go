@@ -25,8 +25,8 @@ import (
 
 const ours = "example.com/ours"
 
-// quarrel is a machine whose annotation, label and finalizer another writer removes.
-type quarrel struct {
+// fixture is a machine whose annotation, label and finalizer another writer removes.
+type fixture struct {
 	*WithT
 	t       *testing.T
 	client  client.Client
@@ -37,9 +37,9 @@ type quarrel struct {
 	strips, undoes func(*clusterv1.Machine)
 }
 
-func newQuarrel(t *testing.T) *quarrel {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	q := &quarrel{WithT: NewWithT(t), t: t}
+	q := &fixture{WithT: NewWithT(t), t: t}
 	scheme := runtime.NewScheme()
 	q.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
 	change := func(ctx context.Context, c client.Client, change func(*clusterv1.Machine), machine *clusterv1.Machine) error {
@@ -78,7 +78,7 @@ func want(machine *clusterv1.Machine) {
 	machine.Finalizers = []string{"example.com/other", ours}
 }
 
-func (q *quarrel) write(want func(*clusterv1.Machine)) error {
+func (q *fixture) write(want func(*clusterv1.Machine)) error {
 	before := stored(q.t, q.client)
 	after := before.DeepCopy()
 	want(after)
@@ -86,7 +86,7 @@ func (q *quarrel) write(want func(*clusterv1.Machine)) error {
 }
 
 // writeFor writes every 10 ms, as if each event triggered a reconcile, and returns the number of requests.
-func (q *quarrel) writeFor(long time.Duration) int {
+func (q *fixture) writeFor(long time.Duration) int {
 	before := q.sent
 	for begun := time.Now(); time.Since(begun) < long; {
 		if s := stored(q.t, q.client); s.Annotations[ours] == "" {
@@ -97,10 +97,10 @@ func (q *quarrel) writeFor(long time.Duration) int {
 	return q.sent - before
 }
 
-func TestWhatAPolicyStripsIsNamedAndWrittenAgainAfterGrowingPauses(t *testing.T) {
+func TestStrippedWritesBackOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := newQuarrel(t)
+		q := newFixture(t)
 		q.strips = strip
 		err := q.write(want)
 		problem := &patch.RemovedError{}
@@ -127,12 +127,12 @@ func TestWhatAPolicyStripsIsNamedAndWrittenAgainAfterGrowingPauses(t *testing.T)
 	})
 }
 
-func newMachineOf(q *quarrel) *clusterv1.Machine { return stored(q.t, q.client) }
+func newMachineOf(q *fixture) *clusterv1.Machine { return stored(q.t, q.client) }
 
-func TestWhatAnotherControllerUndoesAtOnceIsWrittenAgainAfterGrowingPausesHoweverManyEventsThereAre(t *testing.T) {
+func TestRevertedWritesBackOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := newQuarrel(t)
+		q := newFixture(t)
 		q.undoes = strip
 		q.Expect(q.writeFor(time.Minute)).To(BeNumerically("<=", 15))
 		q.Expect(q.writeFor(10 * time.Minute)).To(BeNumerically("~", 24, 4))
@@ -146,16 +146,16 @@ func TestWhatAnotherControllerUndoesAtOnceIsWrittenAgainAfterGrowingPausesHoweve
 	})
 }
 
-func TestWhatIsUndoneIsNewsOnceForEachWrite(t *testing.T) {
+func TestRevertIsReportedOnce(t *testing.T) {
 	t.Parallel()
-	for name, by := range map[string]func(*quarrel){
-		"a policy":           func(q *quarrel) { q.strips = strip },
-		"another controller": func(q *quarrel) { q.undoes = strip },
+	for name, by := range map[string]func(*fixture){
+		"a policy":           func(q *fixture) { q.strips = strip },
+		"another controller": func(q *fixture) { q.undoes = strip },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				q, told := newQuarrel(t), 0
+				q, told := newFixture(t), 0
 				by(q)
 				for begun := time.Now(); time.Since(begun) < time.Minute; {
 					if _, news := patch.News(q.write(want)); news {
@@ -170,10 +170,10 @@ func TestWhatIsUndoneIsNewsOnceForEachWrite(t *testing.T) {
 	}
 }
 
-func TestOwnerReferencesThatAPolicyStripsAreNamedAndPaused(t *testing.T) {
+func TestStrippedOwnerReferences(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := newQuarrel(t)
+		q := newFixture(t)
 		q.strips = func(machine *clusterv1.Machine) { machine.OwnerReferences = nil }
 		own := func(machine *clusterv1.Machine) {
 			machine.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "1"}}
@@ -191,7 +191,7 @@ func TestOwnerReferencesThatAPolicyStripsAreNamedAndPaused(t *testing.T) {
 	})
 }
 
-func TestWorkGoesOnWithoutWhatSomebodyUndoesOnly(t *testing.T) {
+func TestToleratedReverts(t *testing.T) {
 	t.Parallel()
 	g, p, other := NewWithT(t), patch.Patch{}, errors.New("other")
 	g.Expect(p.GoOn(nil)).To(Succeed())
@@ -202,10 +202,10 @@ func TestWorkGoesOnWithoutWhatSomebodyUndoesOnly(t *testing.T) {
 	g.Expect(p.Undone).To(HaveField("Kind", "Secret"))
 }
 
-func TestWhatTheControllerItselfChangesIsNotUndone(t *testing.T) {
+func TestOwnChangesAreNotReverts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := newQuarrel(t)
+		q := newFixture(t)
 		for i := range 100 {
 			q.Expect(q.write(func(m *clusterv1.Machine) { m.Annotations = map[string]string{ours: fmt.Sprint(i)} })).To(Succeed(), "it goes on")
 		}
@@ -216,9 +216,9 @@ func TestWhatTheControllerItselfChangesIsNotUndone(t *testing.T) {
 	})
 }
 
-func TestALostWriteIsNotUndone(t *testing.T) {
+func TestLostWriteIsNotReverted(t *testing.T) {
 	t.Parallel()
-	q := newQuarrel(t)
+	q := newFixture(t)
 	old := stored(t, q.client)
 	q.Expect(q.write(want)).To(Succeed())
 	for range 10 {
@@ -231,10 +231,10 @@ func TestALostWriteIsNotUndone(t *testing.T) {
 	q.Expect(q.repeats.Undone(q.client, old)).To(BeZero())
 }
 
-func TestWhatIsToBeStoredFirstIsNotTakenForStoredWhileItsWriteIsPaused(t *testing.T) {
+func TestStoreSpecDuringBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := newQuarrel(t)
+		q := newFixture(t)
 		q.strips = strip
 		for range 10 {
 			machine := stored(t, q.client)

@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
-func TestWhatAPolicyRemovesIsNamedAndNotTakenForStored(t *testing.T) {
+func TestStoreSpecStripped(t *testing.T) {
 	t.Parallel()
 	const kept, added, replaced, foreign = "example.com/kept", "example.com/added", "example.com/replaced", "example.com/foreign"
 	for name, tc := range map[string]struct {

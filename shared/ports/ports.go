@@ -10,8 +10,8 @@ import "fmt"
 // Host is the address whose ports are reserved.
 const Host = "127.0.0.1"
 
-// tries is the maximum number of attempts to find consecutive ports.
-const tries = 100
+// attempts is the maximum number of attempts to find consecutive ports.
+const attempts = 100
 
 // Range is a sequence of consecutive ports that are reserved until they are released. Programs that are given one of them can
 // listen on it meanwhile, repeatedly.
@@ -26,7 +26,7 @@ type hold interface{ Close() error }
 // Reserve reserves count consecutive ports.
 func Reserve(count int) (*Range, error) {
 	var last error
-	for range tries {
+	for range attempts {
 		r := &Range{Count: count}
 		if last = r.reserve(); last == nil {
 			return r, nil

@@ -16,7 +16,7 @@ import (
 
 func address(port int) string { return net.JoinHostPort(ports.Host, strconv.Itoa(port)) }
 
-func TestWhoIsToldAReservedPortCanListenOnItAgainAndAgain(t *testing.T) {
+func TestReservedPortsCanBeUsed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	reserved, err := ports.Reserve(20)
@@ -34,7 +34,7 @@ func TestWhoIsToldAReservedPortCanListenOnItAgainAndAgain(t *testing.T) {
 	}
 }
 
-func TestNobodyElseIsGivenAReservedPort(t *testing.T) {
+func TestReservedPortsAreExclusive(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux holds a port for somebody else")
 	}
@@ -66,7 +66,7 @@ func TestNobodyElseIsGivenAReservedPort(t *testing.T) {
 	}
 }
 
-func TestARowIsFoundBesidePortsThatAreTaken(t *testing.T) {
+func TestReserveSkipsUsedPorts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	first, err := ports.Reserve(20)

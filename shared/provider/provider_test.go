@@ -21,7 +21,7 @@ import (
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 )
 
-func TestAMachineBelongsWhereItsMachineSaysElseWhereItWasAssignedAndWaitsIfItMust(t *testing.T) {
+func TestBelongs(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		named, assigned     string
@@ -61,7 +61,7 @@ func TestAMachineBelongsWhereItsMachineSaysElseWhereItWasAssignedAndWaitsIfItMus
 	}
 }
 
-func TestAWorkerOfASpreadMachineDeploymentWaitsUntilItHasBeenAssignedADomain(t *testing.T) {
+func TestSpreadWorkerWaitsForAssignment(t *testing.T) {
 	t.Parallel()
 	deployment := map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}
 	for name, tc := range map[string]struct {
@@ -106,7 +106,7 @@ func TestAWorkerOfASpreadMachineDeploymentWaitsUntilItHasBeenAssignedADomain(t *
 	}
 }
 
-func TestAMachineThatWillBeAssignedADomainSoonIsLeftAsItIsUntilThen(t *testing.T) {
+func TestAssignmentGrace(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, tc := range map[string]struct {
@@ -134,7 +134,7 @@ func TestAMachineThatWillBeAssignedADomainSoonIsLeftAsItIsUntilThen(t *testing.T
 
 // Tests of shared controllers rely on this: the test provider's objects can be stored and read, and its Provider answers as any
 // other does.
-func TestTheInfrastructureOfATestIsStoredAndAskedAsAnyOther(t *testing.T) {
+func TestProvidertest(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var p provider.Provider = providertest.Provider{Seen: []distribution.Observation{{Name: "a", Health: distribution.Good}}}

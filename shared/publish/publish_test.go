@@ -82,7 +82,7 @@ func TestPublishCountsMachinesWhereTheyAre(t *testing.T) {
 	g.Expect(infra.Status.FailureDomains).To(BeNil())
 }
 
-func TestMachinesThatAreElsewhereAreNamedAndToldOfOnce(t *testing.T) {
+func TestMisplacedMachines(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p, recorder := publisher(t, machine("asked", "a", "", true), machine("there", "a", "a", true), machine("elsewhere", "a", "b", false))
@@ -107,7 +107,7 @@ func TestMachinesThatAreElsewhereAreNamedAndToldOfOnce(t *testing.T) {
 	g.Expect(testutil.CollectAndCount(p.Metrics, "faultline_failure_domain_misplaced_machines")).To(Equal(1))
 }
 
-func TestAWorkerThatIsNotWhereItWasAssignedToIsNamedAsOneThatNamesItsDomainIs(t *testing.T) {
+func TestMisplacedWorker(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := func(name, assigned, found string) []client.Object {
@@ -134,7 +134,7 @@ faultline_failure_domain_misplaced_machines{cluster="c",namespace="ns"} 1
 	g.Expect(*infra.Status.Distribution.FailureDomains[0].Machines).To(Equal(faultlinev1.MachineCounts{Workers: 1}), "one that is not there yet counts when it is")
 }
 
-func TestPublishTellsOfChangesOnce(t *testing.T) {
+func TestPublishEvents(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p, recorder := publisher(t)
@@ -161,7 +161,7 @@ func TestPublishAdoptsWhatIsPublished(t *testing.T) {
 	g.Expect(*infra.Status.FailureDomains[0].ControlPlane).To(BeTrue())
 }
 
-func TestADomainThatIsDownDoesNotMakeAClusterNotReadyThatCanHaveMachines(t *testing.T) {
+func TestReadyWithUnhealthyDomain(t *testing.T) {
 	t.Parallel()
 	for name, ready := range map[string]bool{"machines can be created": true, "machines cannot be created": false} {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestADomainThatIsDownDoesNotMakeAClusterNotReadyThatCanHaveMachines(t *test
 	}
 }
 
-func TestAClusterOfWhichNothingIsKnownYetIsNotReady(t *testing.T) {
+func TestNotReadyBeforeObservation(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p, _ := publisher(t)
@@ -190,7 +190,7 @@ func TestAClusterOfWhichNothingIsKnownYetIsNotReady(t *testing.T) {
 	g.Expect(conditions.IsUnknown(infra, clusterv1.ReadyCondition)).To(BeTrue())
 }
 
-func TestAClusterWithoutDomainsKeepsNothingOfThoseItHad(t *testing.T) {
+func TestDomainsAreCleared(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p, _ := publisher(t)
@@ -204,7 +204,7 @@ func TestAClusterWithoutDomainsKeepsNothingOfThoseItHad(t *testing.T) {
 	g.Expect(domains.Ready()).To(BeTrue())
 }
 
-func TestWaitingCountsTheMachinesOfOneClusterByReason(t *testing.T) {
+func TestWaitingMetric(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	infra := func(name, cluster, reason string) client.Object {
@@ -224,7 +224,7 @@ faultline_failure_domain_waiting_machines{cluster="c",namespace="ns",reason="NoC
 }
 
 // The infrastructure cluster may have another name than the Cluster, which labels the metrics.
-func TestMetricsOfAClusterGoWithIt(t *testing.T) {
+func TestMetricsAreForgotten(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	p, _ := publisher(t)
@@ -253,7 +253,7 @@ func TestMachineMoved(t *testing.T) {
 	}
 }
 
-func TestAMachineThatBeginsOrCeasesToWaitIsNews(t *testing.T) {
+func TestWaitChanged(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	changed := publish.WaitChanged(func(m *clusterv1.Machine) string { return m.Spec.FailureDomain })

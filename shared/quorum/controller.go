@@ -44,8 +44,8 @@ type Reconciler struct {
 	follow func(ctx context.Context, namespace string, object *unstructured.Unstructured) error
 }
 
-// passes is more than the number of writes between the deletion of a Machine and its removal without interference.
-const passes = 5
+// maxWrites is more than the number of writes between the deletion of a Machine and its removal without interference.
+const maxWrites = 5
 
 // errUndone is returned if there is no end of writes.
 var errUndone = errors.New("other clients change the annotations after each write")
@@ -82,7 +82,7 @@ func (r *Reconciler) undone(o *observed, err error) (string, time.Duration) {
 
 // advance reads the live state, decides, and writes, until nothing is left to write.
 func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) error {
-	for range passes {
+	for range maxWrites {
 		o, err := r.observe(ctx, source{r.Live, r.Live}, key)
 		if err != nil || o == nil {
 			return err
@@ -142,12 +142,12 @@ func (r *Reconciler) write(ctx context.Context, machine *clusterv1.Machine, verd
 	if err := r.hooks.Write(ctx, r.Client, before, machine); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("writing the quorum hook of Machine %s: %w", machine.Name, err))
 	}
-	r.tell(machine, verdict)
+	r.emitEvents(machine, verdict)
 	return nil
 }
 
-// tell records an event for a machine that waits, and for one that was released.
-func (r *Reconciler) tell(machine *clusterv1.Machine, verdict Verdict) {
+// emitEvents records an event for a machine that waits, and for one that was released.
+func (r *Reconciler) emitEvents(machine *clusterv1.Machine, verdict Verdict) {
 	switch {
 	case verdict.Action == Hold && verdict.Why != "":
 		r.Recorder.Eventf(machine, nil, corev1.EventTypeWarning, "WaitingForQuorum", "ProtectQuorum", "Deletion waits: %s", verdict.Why)

@@ -21,41 +21,41 @@ import (
 	"github.com/faultline-io/faultline/shared/testworld"
 )
 
-func TestAMachineOfAnExternalControlPlaneIsHeldUntilEnoughOthersAreHealthy(t *testing.T) {
+func TestDeletionWaitsForQuorum(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 3, external)
+	w := newFixture(t, 3, external)
 	w.setCondition("m2", clusterv1.MachineNodeReadyCondition, metav1.ConditionFalse, "NotReady")
 	w.start()
 	w.hooked("m0", "m1", "m2")
 	w.delete("m0")
-	w.says("m0", "Machine m2: its condition NodeReady is not True")
+	w.waitForMessage("m0", "Machine m2: its condition NodeReady is not True")
 	w.Eventually(w.recorder.Events).Should(Receive(And(ContainSubstring("WaitingForQuorum"), ContainSubstring("m2"))))
 	w.setCondition("m2", clusterv1.MachineNodeReadyCondition, metav1.ConditionTrue, "Ready")
 	w.hooked("m1", "m2")
 }
 
-func TestOfMachinesThatAreDeletedTogetherOneGoesAtATime(t *testing.T) {
+func TestDeletionsAreSerialized(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 5, external)
+	w := newFixture(t, 5, external)
 	w.start()
 	w.hooked("m0", "m1", "m2", "m3", "m4")
 	w.delete("m0")
 	w.hooked("m1", "m2", "m3", "m4")
 	w.delete("m1")
-	w.says("m1", "Machine m0 is deleted first: wait until it is deleted")
-	w.gone("m0")
+	w.waitForMessage("m1", "Machine m0 is deleted first: wait until it is deleted")
+	w.isDeleted("m0")
 	w.hooked("m2", "m3", "m4")
 	w.delete("m2")
-	w.says("m2", "Machine m1 is deleted first: wait until it is deleted")
-	w.gone("m1")
-	w.says("m2", "wait until the new machines have joined")
+	w.waitForMessage("m2", "Machine m1 is deleted first: wait until it is deleted")
+	w.isDeleted("m1")
+	w.waitForMessage("m2", "wait until the new machines have joined")
 	w.machine("m5")
 	w.hooked("m3", "m4", "m5")
 }
 
-func TestMachinesOfAKubeadmControlPlaneNeverGetTheHook(t *testing.T) {
+func TestKubeadmControlPlaneGetsNoHook(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 3, controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"))
+	w := newFixture(t, 3, controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"))
 	// An existing hook is removed, because KubeadmControlPlane would wait for it.
 	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m0")}, testworld.Whole, func(m *clusterv1.Machine) {
 		m.Annotations = map[string]string{faultlinev1.QuorumHookAnnotation: ""}
@@ -70,9 +70,9 @@ func TestMachinesOfAKubeadmControlPlaneNeverGetTheHook(t *testing.T) {
 	w.hooked() // and again, after all changes
 }
 
-func TestAMachineWithAHookOfSomebodyElseHasNoneOfOurs(t *testing.T) {
+func TestHookOfAnotherController(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 3, external)
+	w := newFixture(t, 3, external)
 	w.start()
 	w.hooked("m0", "m1", "m2")
 	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m1")}, testworld.Whole, func(m *clusterv1.Machine) {
@@ -108,24 +108,24 @@ func (s stripping) Patch(ctx context.Context, o client.Object, p client.Patch, o
 }
 
 // If protectQuorum has no effect, the infrastructure cluster reports it, not only the manager's log.
-func TestWhereProtectQuorumHasNoEffectTheInfrastructureClusterSaysSo(t *testing.T) {
+func TestQuorumNotProtectedCondition(t *testing.T) {
 	t.Parallel()
 	kubeadm := controlplanev1.GroupVersion.WithKind("KubeadmControlPlane")
 	for name, tc := range map[string]struct {
 		kind    schema.GroupVersionKind
-		change  func(*world)
+		change  func(*fixture)
 		status  metav1.ConditionStatus
 		reason  string
 		message string
 	}{
-		"a control plane with hooks":  {external, func(*world) {}, metav1.ConditionTrue, faultlinev1.ReasonQuorumProtected, ""},
-		"a KubeadmControlPlane":       {kubeadm, func(*world) {}, metav1.ConditionTrue, faultlinev1.ReasonProtectedByControlPlane, "sets its own hook"},
-		"a kind that may not be read": {external, func(w *world) { w.reader = func(r client.Reader) client.Reader { return forbidden{r} } }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "cannot be read: allow the manager"},
-		"a policy that removes hooks": {external, func(w *world) { w.writer = func(c client.Client) client.Client { return stripping{c} } }, metav1.ConditionFalse, faultlinev1.ReasonAnnotationsRemoved, "does not store the annotation " + faultlinev1.QuorumHookAnnotation},
+		"a control plane with hooks":  {external, func(*fixture) {}, metav1.ConditionTrue, faultlinev1.ReasonQuorumProtected, ""},
+		"a KubeadmControlPlane":       {kubeadm, func(*fixture) {}, metav1.ConditionTrue, faultlinev1.ReasonProtectedByControlPlane, "sets its own hook"},
+		"a kind that may not be read": {external, func(w *fixture) { w.reader = func(r client.Reader) client.Reader { return forbidden{r} } }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "cannot be read: allow the manager"},
+		"a policy that removes hooks": {external, func(w *fixture) { w.writer = func(c client.Client) client.Client { return stripping{c} } }, metav1.ConditionFalse, faultlinev1.ReasonAnnotationsRemoved, "does not store the annotation " + faultlinev1.QuorumHookAnnotation},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, 3, tc.kind)
+			w := newFixture(t, 3, tc.kind)
 			tc.change(w)
 			w.start()
 			w.protected(tc.status, tc.reason, tc.message)
@@ -133,44 +133,44 @@ func TestWhereProtectQuorumHasNoEffectTheInfrastructureClusterSaysSo(t *testing.
 	}
 }
 
-func TestAControlPlaneOfASingleMachineCanBeDeleted(t *testing.T) {
+func TestSingleMachineCanBeDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1, external)
+	w := newFixture(t, 1, external)
 	w.start()
 	w.hooked("m0")
 	w.delete("m0")
 	w.hooked()
 }
 
-func TestAControlPlaneCanBeScaledDownToOneMachine(t *testing.T) {
+func TestScaleDownToOne(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 3, external)
+	w := newFixture(t, 3, external)
 	w.start()
 	w.hooked("m0", "m1", "m2")
 	w.scale(1)
 	w.delete("m0")
 	w.hooked("m1", "m2")
 	w.delete("m1")
-	w.says("m1", "Machine m0 is deleted first")
-	w.gone("m0")
+	w.waitForMessage("m1", "Machine m0 is deleted first")
+	w.isDeleted("m0")
 	w.hooked("m2")
 }
 
-func TestAMachineThatIsHeldGoesWhenTheControlPlaneIsScaledToZero(t *testing.T) {
+func TestScaleToZeroReleasesMachine(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1, external)
+	w := newFixture(t, 1, external)
 	w.scale(3)
 	w.start()
 	w.hooked("m0")
 	w.delete("m0")
-	w.says("m0", "Of 3 members 0 would be healthy without it")
+	w.waitForMessage("m0", "Of 3 members 0 would be healthy without it")
 	w.scale(0)
 	w.hooked()
 }
 
-func TestAMachineThatNeverBecameAMemberIsNotHeld(t *testing.T) {
+func TestMachineThatNeverJoinedIsReleased(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 3, external)
+	w := newFixture(t, 3, external)
 	w.newMachine("new")
 	w.setCondition("m1", clusterv1.MachineNodeReadyCondition, metav1.ConditionUnknown, "Unknown")
 	w.start()
@@ -180,25 +180,25 @@ func TestAMachineThatNeverBecameAMemberIsNotHeld(t *testing.T) {
 }
 
 // heldForEver returns a control plane that may release no machine.
-func heldForEver(t *testing.T) *world {
+func heldForEver(t *testing.T) *fixture {
 	t.Helper()
-	w := newWorld(t, 3, external)
+	w := newFixture(t, 3, external)
 	w.setCondition("m1", clusterv1.MachineNodeReadyCondition, metav1.ConditionUnknown, "Unknown")
 	w.start()
 	w.hooked("m0", "m1", "m2")
 	w.delete("m0")
-	w.says("m0", "Machine m1")
+	w.waitForMessage("m0", "Machine m1")
 	return w
 }
 
-func TestWhenTheClusterIsDeletedEveryMachineIsLetGo(t *testing.T) {
+func TestClusterDeletionReleasesMachines(t *testing.T) {
 	t.Parallel()
 	w := heldForEver(t)
 	w.Expect(w.client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: w.meta("one")})).To(Succeed())
 	w.hooked()
 }
 
-func TestWhenClusterAndInfrastructureHaveVanishedEveryMachineIsLetGo(t *testing.T) {
+func TestMissingClusterReleasesMachines(t *testing.T) {
 	t.Parallel()
 	w := heldForEver(t)
 	w.stop()
@@ -209,14 +209,14 @@ func TestWhenClusterAndInfrastructureHaveVanishedEveryMachineIsLetGo(t *testing.
 	w.hooked()
 }
 
-func TestWhenTheControlPlaneIsDeletedEveryMachineIsLetGo(t *testing.T) {
+func TestControlPlaneDeletionReleasesMachines(t *testing.T) {
 	t.Parallel()
 	w := heldForEver(t)
 	w.Expect(w.client.Delete(t.Context(), w.plane)).To(Succeed())
 	w.hooked()
 }
 
-func TestWhenTheOptionIsSwitchedOffNoMachineKeepsTheHook(t *testing.T) {
+func TestDisablingRemovesHooks(t *testing.T) {
 	t.Parallel()
 	w := heldForEver(t)
 	w.setWanted(false)
@@ -225,7 +225,7 @@ func TestWhenTheOptionIsSwitchedOffNoMachineKeepsTheHook(t *testing.T) {
 	w.hooked("m1", "m2") // not the machine that is being deleted: it would be too late
 }
 
-func TestAManagerThatIsRestartedGoesOnWithTheMachineThatWaits(t *testing.T) {
+func TestRestartContinuesWithWaitingMachine(t *testing.T) {
 	t.Parallel()
 	w := heldForEver(t)
 	w.stop()
@@ -233,16 +233,16 @@ func TestAManagerThatIsRestartedGoesOnWithTheMachineThatWaits(t *testing.T) {
 	w.setCondition("m1", clusterv1.MachineNodeReadyCondition, metav1.ConditionTrue, "Ready")
 	w.start()
 	w.hooked("m1", "m2")
-	w.says("m2", "Machine m0 is deleted first")
+	w.waitForMessage("m2", "Machine m0 is deleted first")
 	w.stop()
-	w.gone("m0")
+	w.isDeleted("m0")
 	w.start()
-	w.says("m2", "Of 3 members 1 would be healthy without it")
+	w.waitForMessage("m2", "Of 3 members 1 would be healthy without it")
 	w.machine("m3")
 	w.hooked("m1", "m3")
 }
 
-func TestAPausedClusterKeepsItsHooksAsTheyAre(t *testing.T) {
+func TestPausedClusterKeepsHooks(t *testing.T) {
 	t.Parallel()
 	w := heldForEver(t)
 	w.stop()
@@ -254,7 +254,7 @@ func TestAPausedClusterKeepsItsHooksAsTheyAre(t *testing.T) {
 	w.hooked()
 }
 
-func TestNothingIsWrittenInSteadyState(t *testing.T) {
+func TestSteadyState(t *testing.T) {
 	t.Parallel()
 	w := heldForEver(t)
 	machine := &clusterv1.Machine{ObjectMeta: w.meta("m0")}
@@ -268,9 +268,9 @@ func TestNothingIsWrittenInSteadyState(t *testing.T) {
 	w.Expect(machine.ResourceVersion).To(Equal(version))
 }
 
-func TestAPolicyThatRemovesHooksCostsFewRequestsIsToldOnceAndNotAnyMoreWhenItIsGone(t *testing.T) {
+func TestStrippedHooks(t *testing.T) {
 	// This test must not run in parallel: objects of other tests trigger the controller.
-	w := newWorld(t, 3, external)
+	w := newFixture(t, 3, external)
 	user := testworld.User{T: t, G: w.WithT, Client: w.client}
 	m0, infra := &clusterv1.Machine{ObjectMeta: w.meta("m0")}, &providertest.Cluster{ObjectMeta: w.meta("infra")}
 	keep := user.Strip(m0, faultlinev1.QuorumHookAnnotation)
@@ -286,9 +286,9 @@ func TestAPolicyThatRemovesHooksCostsFewRequestsIsToldOnceAndNotAnyMoreWhenItIsG
 	w.protected(metav1.ConditionTrue, faultlinev1.ReasonQuorumProtected, "")
 }
 
-func TestHooksWhoseWritesLoseAreWrittenLessAndLessOften(t *testing.T) {
+func TestConflictingHookWritesBackOff(t *testing.T) {
 	// This test must not run in parallel: objects of other tests trigger the controller.
-	w := newWorld(t, 1, external)
+	w := newFixture(t, 1, external)
 	user := testworld.User{T: t, G: w.WithT, Client: w.client}
 	m0 := &clusterv1.Machine{ObjectMeta: w.meta("m0")}
 	writes, config := user.Writes(apiServer)

@@ -39,7 +39,7 @@ func Decide(s Snapshot) []Verdict {
 	var turn []*Machine
 	for i := range s.Machines {
 		m := &s.Machines[i]
-		verdicts[i] = s.alone(m)
+		verdicts[i] = s.decideAlone(m)
 		if verdicts[i].Action == Hold {
 			turn = append(turn, m)
 		}
@@ -61,9 +61,9 @@ func Decide(s Snapshot) []Verdict {
 	return verdicts
 }
 
-// alone returns the verdict that does not depend on the other machines. It is Hold for each machine whose turn must still be
+// decideAlone returns the verdict that does not depend on the other machines. It is Hold for each machine whose turn must still be
 // determined.
-func (s *Snapshot) alone(m *Machine) Verdict {
+func (s *Snapshot) decideAlone(m *Machine) Verdict {
 	if _, why := s.exempt(m); why != "" {
 		if m.Hooked {
 			return Verdict{m.Name, LetGo, why}

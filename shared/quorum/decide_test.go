@@ -45,7 +45,7 @@ func replicas(n int) func(*Snapshot) {
 	return func(s *Snapshot) { s.ControlPlane.Replicas = ptr.To(n) }
 }
 
-func gone(i int) func(*Snapshot) {
+func deletedMachine(i int) func(*Snapshot) {
 	return func(s *Snapshot) { s.Machines = slices.Delete(s.Machines, i, i+1) }
 }
 
@@ -89,7 +89,7 @@ func settle(s *Snapshot) []string {
 	}
 }
 
-func TestAMachineGoesWhenAndOnlyWhenEnoughOthersAreHealthy(t *testing.T) {
+func TestDecide(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		snapshot Snapshot
@@ -103,7 +103,7 @@ func TestAMachineGoesWhenAndOnlyWhenEnoughOthersAreHealthy(t *testing.T) {
 		"one of five, two others not":        {snapshot: plane(5, deleted(0), notReady(2), notReady(3)), why: map[string]string{"m0": "Machine m2: its condition NodeReady is not True; Machine m3"}},
 		"the only one":                       {snapshot: plane(1, deleted(0)), free: []string{"m0"}},
 		"the only one, not healthy":          {snapshot: plane(1, deleted(0), notReady(0)), free: []string{"m0"}},
-		"the last of three":                  {snapshot: plane(3, deleted(0), gone(2), gone(1)), why: map[string]string{"m0": "wait until the new machines have joined"}},
+		"the last of three":                  {snapshot: plane(3, deleted(0), deletedMachine(2), deletedMachine(1)), why: map[string]string{"m0": "wait until the new machines have joined"}},
 		"scaled down to one":                 {snapshot: plane(3, deleted(0), replicas(1)), free: []string{"m0"}},
 		"the second of two, scaled to one":   {snapshot: plane(2, deleted(0), replicas(1)), free: []string{"m0"}},
 		"of two, the other not healthy":      {snapshot: plane(2, deleted(0), replicas(1), notReady(1)), why: map[string]string{"m0": "Of 2 members 0 would be healthy without it, and 1 must be"}},
@@ -120,7 +120,7 @@ func TestAMachineGoesWhenAndOnlyWhenEnoughOthersAreHealthy(t *testing.T) {
 			snapshot: plane(3, deleted(1, 0)), free: []string{"m1"}, why: map[string]string{"m0": "Machine m1 is deleted first: wait until it is deleted"},
 		},
 		"two at once, the second when its turn comes": {
-			snapshot: plane(3, deleted(1, 0), gone(1)), why: map[string]string{"m0": "Of 3 members 1 would be healthy without it, and 2 must be"},
+			snapshot: plane(3, deleted(1, 0), deletedMachine(1)), why: map[string]string{"m0": "Of 3 members 1 would be healthy without it, and 2 must be"},
 		},
 		"one is on its way, which nobody held": {
 			snapshot: plane(5, deleted(0, 1), func(s *Snapshot) { s.Machines[0].Hooked = false }), why: map[string]string{"m1": "Machine m0 is deleted first"},
@@ -150,7 +150,7 @@ func TestAMachineGoesWhenAndOnlyWhenEnoughOthersAreHealthy(t *testing.T) {
 }
 
 // Each exemption releases the machine: without it the same machine is held.
-func TestMachinesAreLetGoForEachExemptionAndNoneOfThemGetsAHook(t *testing.T) {
+func TestExemptions(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*Snapshot){
 		"NotWanted":           func(s *Snapshot) { s.Wanted = false },
@@ -188,7 +188,7 @@ func TestMachinesAreLetGoForEachExemptionAndNoneOfThemGetsAHook(t *testing.T) {
 	}
 }
 
-func TestAMachineGetsTheHookBeforeAnybodyDeletesItAndNeverAfterwards(t *testing.T) {
+func TestHookIsSetBeforeDeletion(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := plane(3)
@@ -198,7 +198,7 @@ func TestAMachineGetsTheHookBeforeAnybodyDeletesItAndNeverAfterwards(t *testing.
 		Verdict{Machine: "m0", Action: Protect}, Verdict{Machine: "m1", Action: Leave}, Verdict{Machine: "m2", Action: Leave}))
 }
 
-func TestAMachineThatIsHeldIsToldBeforeAnotherIsLetGo(t *testing.T) {
+func TestHoldIsRecordedBeforeRelease(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := plane(5, deleted(0, 1))

@@ -54,7 +54,7 @@ func (r *Reconciler) observe(ctx context.Context, from source, key client.Object
 	if err != nil || !r.ours(cluster, infra) {
 		return nil, err
 	}
-	o := &observed{Snapshot: Snapshot{Cluster: Cluster{Name: key.Name, Leaving: leaves(cluster) || leaves(infra)}}}
+	o := &observed{Snapshot: Snapshot{Cluster: Cluster{Name: key.Name, Leaving: isDeleted(cluster) || isDeleted(infra)}}}
 	if infra != nil {
 		o.infra = infra
 		wanted, _ := infra.Distribution()
@@ -72,8 +72,8 @@ func (r *Reconciler) observe(ctx context.Context, from source, key client.Object
 	return o, err
 }
 
-// leaves reports whether an object is being deleted or does not exist.
-func leaves[T interface {
+// isDeleted reports whether an object is being deleted or does not exist.
+func isDeleted[T interface {
 	client.Object
 	comparable
 }](object T) bool {
@@ -145,7 +145,7 @@ func (r *Reconciler) observeControlPlane(ctx context.Context, from source, clust
 	if err != nil {
 		return cp, err
 	}
-	if cp.Leaving = leaves(object); !cp.Leaving {
+	if cp.Leaving = isDeleted(object); !cp.Leaving {
 		cp.Replicas, err = replicasOf(object)
 	}
 	return cp, err

@@ -14,9 +14,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// life is a control plane whose etcd members are only removed by the deletion of their machine, and two managers that read it at
+// simulatedControlPlane is a control plane whose etcd members are only removed by the deletion of their machine, and two managers that read it at
 // different times.
-type life struct {
+type simulatedControlPlane struct {
 	Snapshot
 	random   *rand.Rand
 	versions map[string]int
@@ -30,17 +30,17 @@ type life struct {
 	free []string
 }
 
-func newLife(seed uint64) *life {
+func newSimulatedControlPlane(seed uint64) *simulatedControlPlane {
 	random := rand.New(rand.NewPCG(seed, 1))
-	l := &life{Snapshot: plane(1 + 2*random.IntN(3)), random: random, versions: map[string]int{}, now: deletedAt}
+	l := &simulatedControlPlane{Snapshot: plane(1 + 2*random.IntN(3)), random: random, versions: map[string]int{}, now: deletedAt}
 	l.made = len(l.Machines)
 	return l
 }
 
-func (l *life) changed(m *Machine) { l.versions[m.Name]++ }
+func (l *simulatedControlPlane) changed(m *Machine) { l.versions[m.Name]++ }
 
 // act performs one random change of a machine.
-func (l *life) act() {
+func (l *simulatedControlPlane) act() {
 	l.now = l.now.Add(time.Duration(l.random.IntN(2)) * time.Second) // deletions can have the same time
 	m := &l.Machines[l.random.IntN(len(l.Machines))]
 	switch l.random.IntN(6) {
@@ -69,7 +69,7 @@ func (l *life) act() {
 }
 
 // create makes the control plane add a missing machine.
-func (l *life) create() {
+func (l *simulatedControlPlane) create() {
 	if len(l.Machines) > *l.ControlPlane.Replicas {
 		return
 	}
@@ -77,7 +77,7 @@ func (l *life) create() {
 	l.made++
 }
 
-func (l *life) read(manager int) {
+func (l *simulatedControlPlane) read(manager int) {
 	v := &l.views[manager]
 	v.Snapshot, v.versions = l.Snapshot, map[string]int{}
 	v.Machines = slices.Clone(l.Machines)
@@ -87,7 +87,7 @@ func (l *life) read(manager int) {
 }
 
 // write makes a manager write what it decided from its view; it stops at a conflict.
-func (l *life) write(manager int) {
+func (l *simulatedControlPlane) write(manager int) {
 	v := &l.views[manager]
 	for i, verdict := range Decide(v.Snapshot) {
 		was := &v.Machines[i]
@@ -108,7 +108,7 @@ func (l *life) write(manager int) {
 }
 
 // leavingNow lists the leaving members that were held before.
-func (l *life) leavingNow() (names []string) {
+func (l *simulatedControlPlane) leavingNow() (names []string) {
 	for i := range l.Machines {
 		if m := &l.Machines[i]; m.leaving() && slices.Contains(l.free, m.Name) {
 			names = append(names, m.Name)
@@ -117,12 +117,12 @@ func (l *life) leavingNow() (names []string) {
 	return names
 }
 
-func TestWhateverTwoManagersSeeNoTwoMachinesAreLetGoAtTheSameTime(t *testing.T) {
+func TestTwoManagersReleaseOneMachine(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	freed := 0
 	for seed := range uint64(600) {
-		l := newLife(seed)
+		l := newSimulatedControlPlane(seed)
 		l.read(0)
 		l.read(1)
 		for range 120 {
@@ -149,10 +149,10 @@ func TestWhateverTwoManagersSeeNoTwoMachinesAreLetGoAtTheSameTime(t *testing.T) 
 	g.Expect(freed).To(BeNumerically(">", 200), "the model lets machines go")
 }
 
-func TestAManagerThatHasDecidedBeforeAnotherDeletionInTheSameSecondIsNotInTime(t *testing.T) {
+func TestDeletionsInTheSameSecond(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	l := newLife(0)
+	l := newSimulatedControlPlane(0)
 	l.Snapshot = plane(5, deleted(1))
 	l.read(0)
 	l.Machines[0].Deleted, l.Machines[0].Waiting = l.Machines[1].Deleted, true
@@ -166,11 +166,11 @@ func TestAManagerThatHasDecidedBeforeAnotherDeletionInTheSameSecondIsNotInTime(t
 	g.Expect(l.leavingNow()).To(Equal([]string{"m0"}))
 }
 
-func TestAMachineIsOnlyLetGoWithAMajorityOfAllMembersLeft(t *testing.T) {
+func TestMajorityRemains(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for seed := range uint64(600) {
-		l := newLife(seed)
+		l := newSimulatedControlPlane(seed)
 		for range 100 {
 			if len(l.Machines) == 0 {
 				break
@@ -204,8 +204,8 @@ func TestAMachineIsOnlyLetGoWithAMajorityOfAllMembersLeft(t *testing.T) {
 }
 
 // lived returns a life after the given number of acts, with a manager that has followed it.
-func lived(seed uint64, acts int) *life {
-	l := newLife(seed)
+func lived(seed uint64, acts int) *simulatedControlPlane {
+	l := newSimulatedControlPlane(seed)
 	for range acts {
 		l.act()
 		l.read(0)
@@ -217,7 +217,7 @@ func lived(seed uint64, acts int) *life {
 	return l
 }
 
-func TestEveryMachineIsLetGoInTheEndWhenAllAreHealthyAndReplacementsJoin(t *testing.T) {
+func TestEveryMachineIsReleasedEventually(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for seed := range uint64(100) {
@@ -244,7 +244,7 @@ func TestEveryMachineIsLetGoInTheEndWhenAllAreHealthyAndReplacementsJoin(t *test
 	}
 }
 
-func TestWhenTheClusterGoesEveryMachineIsLetGoAtOnceWhateverItsState(t *testing.T) {
+func TestClusterDeletionReleasesAllMachines(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for seed := range uint64(200) {
@@ -260,11 +260,11 @@ func TestWhenTheClusterGoesEveryMachineIsLetGoAtOnceWhateverItsState(t *testing.
 	}
 }
 
-func TestTheVerdictDoesNotDependOnTheOrderOfTheMachinesAndIsFinalWhenCarriedOut(t *testing.T) {
+func TestDecideIsDeterministic(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for seed := range uint64(200) {
-		l := newLife(seed)
+		l := newSimulatedControlPlane(seed)
 		for range 40 {
 			l.act()
 			if len(l.Machines) == 0 {

@@ -17,8 +17,8 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// mostMessage is the maximum length of a message in bytes.
-const mostMessage = 4096
+// maxMessage is the maximum length of a message in bytes.
+const maxMessage = 4096
 
 // report sets the condition on the infrastructure cluster, or removes it if there is nothing to protect. It only writes what
 // differs from the cache.
@@ -30,7 +30,7 @@ func (r *Reconciler) report(ctx context.Context, o *observed) error {
 	p.SharedConditions = true
 	if condition := protection(&o.Snapshot); condition != nil {
 		condition.Type = faultlinev1.QuorumProtectedCondition
-		condition.Message = text.Cut(condition.Message, mostMessage)
+		condition.Message = text.Cut(condition.Message, maxMessage)
 		conditions.Set(o.infra, *condition)
 	} else {
 		conditions.Delete(o.infra, faultlinev1.QuorumProtectedCondition)

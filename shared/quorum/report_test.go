@@ -12,7 +12,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-func TestProtectQuorumSaysWhereItHasNoEffect(t *testing.T) {
+func TestProtectionCondition(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		change  func(*Snapshot)

@@ -28,7 +28,7 @@ func (r *Reconciler) act(ctx context.Context, o *observed, d Decision) error {
 		if first.IsZero() {
 			first = o.Now
 		}
-		return r.annotate(ctx, o.machines[d.Machine.Name], map[string]string{clusterv1.DeleteMachineAnnotation: encodeWoken(first, d.Machine.Wakes+1)})
+		return r.annotate(ctx, o.machines[d.Machine.Name], map[string]string{clusterv1.DeleteMachineAnnotation: encodeTriggered(first, d.Machine.Wakes+1)})
 	case UnmarkMachine:
 		return r.annotate(ctx, o.machines[d.Machine.Name], nil, d.Machine.Mark.Annotations()...)
 	case MarkInfrastructure:
@@ -73,10 +73,10 @@ func (r *Reconciler) record(ctx context.Context, o *observed, move Move) error {
 	}
 	r.written.Note(o.infra)
 	if move.Aborting != "" {
-		r.tell(o, corev1.EventTypeWarning, "AbortingMove", "Aborting the move of Machine %s: %s", move.Machine, move.Why)
+		r.emitEvents(o, corev1.EventTypeWarning, "AbortingMove", "Aborting the move of Machine %s: %s", move.Machine, move.Why)
 		return nil
 	}
-	r.tell(o, corev1.EventTypeNormal, "MoveStarted", "Moving Machine %s from %s to %s", move.Machine, orNowhere(move.From), move.To)
+	r.emitEvents(o, corev1.EventTypeNormal, "MoveStarted", "Moving Machine %s from %s to %s", move.Machine, domainOrNone(move.From), move.To)
 	return nil
 }
 
@@ -95,7 +95,7 @@ func (r *Reconciler) finish(ctx context.Context, o *observed, d Decision) error 
 	}
 	r.written.Note(o.infra)
 	r.Metrics.CountMove(client.ObjectKeyFromObject(o.owner), "control-plane", string(last.Phase))
-	r.tell(o, corev1.EventTypeNormal, "Move"+string(last.Phase), "Machine %s, from %s to %s: %s", last.Machine, orNowhere(last.From), last.To,
+	r.emitEvents(o, corev1.EventTypeNormal, "Move"+string(last.Phase), "Machine %s, from %s to %s: %s", last.Machine, domainOrNone(last.From), last.To,
 		strings.TrimSuffix(string(last.Phase)+": "+last.Message, ": "))
 	return nil
 }
@@ -114,15 +114,15 @@ func (r *Reconciler) rollOut(ctx context.Context, o *observed) error {
 	if err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("setting rollout.after of %T %s: %w", object, object.GetName(), err)
 	}
-	r.tell(o, corev1.EventTypeNormal, "RolloutStarted", "Replacing all machines of %s to spread them again", o.ControlPlane.Name)
+	r.emitEvents(o, corev1.EventTypeNormal, "RolloutStarted", "Replacing all machines of %s to spread them again", o.ControlPlane.Name)
 	return nil
 }
 
-func (r *Reconciler) tell(o *observed, kind, reason, format string, args ...any) {
+func (r *Reconciler) emitEvents(o *observed, kind, reason, format string, args ...any) {
 	r.Recorder.Eventf(o.infra, nil, kind, reason, "Rebalance", format, args...)
 }
 
-func orNowhere(domain string) string {
+func domainOrNone(domain string) string {
 	if domain == "" {
 		return "no failure domain"
 	}

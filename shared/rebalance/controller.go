@@ -142,7 +142,7 @@ func (r *Reconciler) write(ctx context.Context, o *observed, d Decision) error {
 	p := patch.From(o.infra)
 	p.SharedConditions = true
 	if o.Mode == faultlinev1.ControlPlaneRebalanceOff && o.Move == nil || len(o.Domains) == 0 && o.Move == nil {
-		withdraw(o.infra)
+		removeStatus(o.infra)
 	} else {
 		o.report(d)
 	}
@@ -155,32 +155,32 @@ func (r *Reconciler) write(ctx context.Context, o *observed, d Decision) error {
 	}
 	r.written.Note(o.infra)
 	if o.Move == nil { // events about a move are recorded by its writes
-		r.tellChange(o, before)
+		r.reportChange(o, before)
 	}
 	if d.LeftOver != "" && (before == nil || !strings.Contains(before.Message, d.LeftOver)) {
-		r.tell(o, corev1.EventTypeWarning, faultlinev1.ReasonRemediationLeftOver, "%s", d.LeftOver)
+		r.emitEvents(o, corev1.EventTypeWarning, faultlinev1.ReasonRemediationLeftOver, "%s", d.LeftOver)
 	}
-	r.tellReplacement(o, moved)
+	r.reportReplacement(o, moved)
 	return nil
 }
 
-// tellReplacement records an event for a replacement that was deleted while the machine that it replaces still exists.
-func (r *Reconciler) tellReplacement(o *observed, before *faultlinev1.MachineMove) {
+// reportReplacement records an event for a replacement that was deleted while the machine that it replaces still exists.
+func (r *Reconciler) reportReplacement(o *observed, before *faultlinev1.MachineMove) {
 	_, known := o.infra.Distribution()
 	now := known.ControlPlane.CurrentMove
 	if before == nil || now == nil || before.Machine != now.Machine || before.Replacement == "" || o.machines[before.Replacement] != nil {
 		return
 	}
-	r.tell(o, corev1.EventTypeWarning, "ReplacementGone", "Machine %s, the replacement of Machine %s, was deleted: %s", before.Replacement, now.Machine, now.Message)
+	r.emitEvents(o, corev1.EventTypeWarning, "ReplacementGone", "Machine %s, the replacement of Machine %s, was deleted: %s", before.Replacement, now.Machine, now.Message)
 }
 
-// tellChange records an event if the condition has become False, or is False for another reason.
-func (r *Reconciler) tellChange(o *observed, before *metav1.Condition) {
+// reportChange records an event if the condition has become False, or is False for another reason.
+func (r *Reconciler) reportChange(o *observed, before *metav1.Condition) {
 	now := conditions.Get(o.infra, faultlinev1.ControlPlaneBalancedCondition)
 	if now == nil || now.Status != metav1.ConditionFalse || before != nil && before.Status == now.Status && before.Reason == now.Reason {
 		return
 	}
-	r.tell(o, corev1.EventTypeWarning, now.Reason, "The control plane is not balanced: %s", now.Message)
+	r.emitEvents(o, corev1.EventTypeWarning, now.Reason, "The control plane is not balanced: %s", now.Message)
 }
 
 // unreadable reports in the condition that the record of a move is damaged. It returns any other error.

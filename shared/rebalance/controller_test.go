@@ -31,9 +31,9 @@ import (
 
 const outdated = "template-rebalance"
 
-func TestAMachineIsMovedByItsControlPlane(t *testing.T) {
+func TestSurgeOne(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	result := w.reconcile()
 	w.Expect(result.RequeueAfter).To(BeNumerically(">", 0), "a control plane that does not react ends no wait")
 	w.Expect(w.marked()).To(Equal([]string{"m0"}))
@@ -58,7 +58,7 @@ func TestAMachineIsMovedByItsControlPlane(t *testing.T) {
 		w.reconcile()
 		w.Expect(w.known().CurrentMove.Phase).To(Equal(phase), reason)
 	}
-	w.gone("m0")
+	w.isDeleted("m0")
 	w.settle(true)
 	w.reconcile()
 	w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)
@@ -74,9 +74,9 @@ faultline_failure_domain_moves_total{cluster="one",namespace="`+w.name+`",outcom
 `), "faultline_failure_domain_moves_total")).To(Succeed())
 }
 
-func TestEachReasonThatComesToKeepAControlPlaneFromBeingBalancedIsToldOnce(t *testing.T) {
+func TestNotBalancedEvents(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	w.domains("abc", 0)
 	w.reconcile()
 	w.Expect(w.recorder.Events).To(Receive(ContainSubstring(faultlinev1.ReasonStabilizing)))
@@ -87,33 +87,33 @@ func TestEachReasonThatComesToKeepAControlPlaneFromBeingBalancedIsToldOnce(t *te
 	w.Expect(w.recorder.Events).NotTo(Receive())
 }
 
-// particular is a provider whose machines suit only some hosts, whose number per domain it returns.
-type particular struct {
+// capacityProvider is a provider whose machines suit only some hosts, whose number per domain it returns.
+type capacityProvider struct {
 	providertest.Provider
 	room     map[string]int
 	unsuited map[string]string
 }
 
-func (p particular) Capabilities() provider.Capabilities {
+func (p capacityProvider) Capabilities() provider.Capabilities {
 	return provider.Capabilities{Unsuited: p.Unsuited, Requirements: p.Requirements, Capacity: p.Capacity}
 }
 
-func (p particular) Unsuited(_ context.Context, _ client.Object, domain string) (string, error) {
+func (p capacityProvider) Unsuited(_ context.Context, _ client.Object, domain string) (string, error) {
 	return p.unsuited[domain], nil
 }
 
-func (particular) Requirements(client.Object) string { return "gpu" }
+func (capacityProvider) Requirements(client.Object) string { return "gpu" }
 
-func (p particular) Capacity(context.Context, client.Object) (map[string]int, error) {
+func (p capacityProvider) Capacity(context.Context, client.Object) (map[string]int, error) {
 	return p.room, nil
 }
 
-func TestAMachineIsMovedOnlyToWhereThereIsRoomThatSuitsIt(t *testing.T) {
+func TestMoveRequiresSuitableCapacity(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	r := w.reconciler(w.client)
 	room := map[string]int{"a": 1, "b": 1}
-	r.Provider = particular{Provider: providertest.Provider{Seen: w.seen}, room: room}
+	r.Provider = capacityProvider{Provider: providertest.Provider{Seen: w.seen}, room: room}
 	_, err := r.Reconcile(t.Context(), w.request())
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(w.marked()).To(BeEmpty())
@@ -124,28 +124,28 @@ func TestAMachineIsMovedOnlyToWhereThereIsRoomThatSuitsIt(t *testing.T) {
 	w.Expect(w.marked()).To(Equal([]string{"m0"}))
 }
 
-// choosy is a provider with machines that suit no host of a domain, and without a capacity per domain.
-type choosy struct {
+// unsuitedProvider is a provider with machines that suit no host of a domain, and without a capacity per domain.
+type unsuitedProvider struct {
 	providertest.Provider
 	unsuited map[string]string
 }
 
-func (c choosy) Capabilities() provider.Capabilities {
+func (c unsuitedProvider) Capabilities() provider.Capabilities {
 	return provider.Capabilities{Unsuited: c.Unsuited}
 }
 
-func (c choosy) Unsuited(_ context.Context, _ client.Object, domain string) (string, error) {
+func (c unsuitedProvider) Unsuited(_ context.Context, _ client.Object, domain string) (string, error) {
 	return c.unsuited[domain], nil
 }
 
-func TestNoMachineIsMovedToWhereNoneOfItsKindCouldRun(t *testing.T) {
+func TestMoveRequiresSuitableDomain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	r := w.reconciler(w.client)
 	unsuited := map[string]string{"c": "no host there suits nodeAffinity"}
 	for name, provider := range map[string]provider.Provider{
-		"uncounted": choosy{providertest.Provider{Seen: w.seen}, unsuited},
-		"counted":   particular{providertest.Provider{Seen: w.seen}, map[string]int{"a": 1, "b": 1, "c": 1}, unsuited},
+		"uncounted": unsuitedProvider{providertest.Provider{Seen: w.seen}, unsuited},
+		"counted":   capacityProvider{providertest.Provider{Seen: w.seen}, map[string]int{"a": 1, "b": 1, "c": 1}, unsuited},
 	} {
 		r.Provider = provider
 		_, err := r.Reconcile(t.Context(), w.request())
@@ -160,7 +160,7 @@ func TestNoMachineIsMovedToWhereNoneOfItsKindCouldRun(t *testing.T) {
 }
 
 // remediates sets the annotation that a control plane sets when it deletes a failed machine, and removes when it creates one.
-func (w *world) remediates(machine string, at time.Time) {
+func (w *fixture) remediates(machine string, at time.Time) {
 	w.t.Helper()
 	kcp := w.kcp()
 	kcp.Annotations = map[string]string{}
@@ -170,9 +170,9 @@ func (w *world) remediates(machine string, at time.Time) {
 	w.Expect(w.client.Update(w.t.Context(), kcp)).To(Succeed())
 }
 
-func TestAControlPlaneThatRemediatesNothingAnyMoreIsNamedWhereNothingIsToBeMoved(t *testing.T) {
+func TestRemediationLeftOver(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "abc", "abc")
+	w := newFixture(t, "abc", "abc")
 	w.remediates("m9", w.clock.Now().Add(-time.Hour))
 	w.reconcile()
 	w.Expect(w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)).To(And(
@@ -189,9 +189,9 @@ func TestAControlPlaneThatRemediatesNothingAnyMoreIsNamedWhereNothingIsToBeMoved
 	w.Expect(w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)).To(BeEmpty())
 }
 
-func TestAMoveWhoseReplacementFailsGoesOnWithTheNextOne(t *testing.T) {
+func TestFailedReplacement(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	w.reconcile()
 	w.notice("m0")
 	w.machine("m8", "c")
@@ -201,7 +201,7 @@ func TestAMoveWhoseReplacementFailsGoesOnWithTheNextOne(t *testing.T) {
 	w.setMachine("m8", clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse, "NodeStartupTimeout")
 	w.delete("m8")
 	w.remediates("m8", w.clock.Now().Add(20*time.Minute))
-	w.gone("m8")
+	w.isDeleted("m8")
 	kcp := w.kcp()
 	conditions.Set(kcp, metav1.Condition{Type: controlplanev1.KubeadmControlPlaneScalingUpCondition, Status: metav1.ConditionTrue, Reason: "ScalingUp"})
 	w.status(kcp)
@@ -219,16 +219,16 @@ func TestAMoveWhoseReplacementFailsGoesOnWithTheNextOne(t *testing.T) {
 	w.status(kcp)
 	w.reconcile()
 	w.delete("m0")
-	w.gone("m0")
+	w.isDeleted("m0")
 	w.settle(true)
 	w.reconcile()
 	w.Expect(w.known().LastMove).To(HaveValue(And(HaveField("Phase", faultlinev1.MoveCompleted), HaveField("Replacement", "m9"))))
 	w.Expect(w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)).To(BeEmpty())
 }
 
-func TestAMachineThatIsRemediatedWhileItIsMovedLeavesNoSilentControlPlane(t *testing.T) {
+func TestRemediationDuringMove(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	w.reconcile()
 	w.notice("m0")
 	w.machine("m9", "c")
@@ -237,16 +237,16 @@ func TestAMachineThatIsRemediatedWhileItIsMovedLeavesNoSilentControlPlane(t *tes
 	w.remediates("m0", w.clock.Now())
 	w.reconcile()
 	w.Expect(w.known().CurrentMove.Message).To(ContainSubstring("it fails a health check"))
-	w.gone("m0")
+	w.isDeleted("m0")
 	w.settle(true)
 	w.reconcile()
 	w.Expect(w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)).To(ContainSubstring(faultlinev1.ReasonRemediationLeftOver))
 	w.Expect(w.known().LastMove).To(HaveValue(And(HaveField("Phase", faultlinev1.MoveCompleted), HaveField("Message", ContainSubstring("because it failed a health check")))))
 }
 
-func TestNoMoveBeginsUntilTheVersionOfTheTopologyHasReachedTheControlPlane(t *testing.T) {
+func TestPendingTopologyUpgrade(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	owner := w.owner()
 	owner.Spec.Topology = clusterv1.Topology{Version: "v1.38.0", ClassRef: clusterv1.ClusterClassRef{Name: "class"}}
 	w.Expect(w.client.Update(t.Context(), owner)).To(Succeed())
@@ -264,7 +264,7 @@ func TestNoMoveBeginsUntilTheVersionOfTheTopologyHasReachedTheControlPlane(t *te
 }
 
 // stripping returns a client of an API server with a mutating policy that removes an annotation from writes.
-func (w *world) stripping(annotation, instead string) client.Client {
+func (w *fixture) stripping(annotation, instead string) client.Client {
 	return interceptor.NewClient(w.client, interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			if err := c.Patch(ctx, o, p, opts...); err != nil {
@@ -283,7 +283,7 @@ func (w *world) stripping(annotation, instead string) client.Client {
 	})
 }
 
-func TestAPolicyThatRemovesAnAnnotationOfAMoveIsNamedAndNothingOfTheMoveStays(t *testing.T) {
+func TestStrippedMoveAnnotations(t *testing.T) {
 	t.Parallel()
 	for annotation, instead := range map[string]string{
 		faultlinev1.CurrentMoveAnnotation: "", faultlinev1.MarkedForMoveAnnotation: "", clusterv1.DeleteMachineAnnotation: "",
@@ -291,7 +291,7 @@ func TestAPolicyThatRemovesAnAnnotationOfAMoveIsNamedAndNothingOfTheMoveStays(t 
 	} {
 		t.Run(annotation, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "aab", "abc")
+			w := newFixture(t, "aab", "abc")
 			w.clock.SetTime(w.clock.Now().Add(time.Minute)) // No condition of the control plane changes after the move, however slow the test.
 			r := w.reconciler(w.stripping(annotation, instead))
 			r.Client = w.stripping(annotation, instead)
@@ -314,14 +314,14 @@ func TestAPolicyThatRemovesAnAnnotationOfAMoveIsNamedAndNothingOfTheMoveStays(t 
 	}
 }
 
-var errDied = errors.New("the manager has died")
+var errCrashed = errors.New("the manager has died")
 
-// mortal returns the client of a manager that stops instead of its nth write.
-func (w *world) mortal(n int) client.Client {
+// crashing returns the client of a manager that stops instead of its nth write.
+func (w *fixture) crashing(n int) client.Client {
 	writes := 0
 	dies := func() error {
 		if writes++; writes >= n {
-			return errDied
+			return errCrashed
 		}
 		return nil
 	}
@@ -341,12 +341,12 @@ func (w *world) mortal(n int) client.Client {
 	})
 }
 
-func TestAManagerThatDiesBetweenTwoWritesGoesOnWithTheSameMachine(t *testing.T) {
+func TestCrashDuringMove(t *testing.T) {
 	t.Parallel()
 	for n := 1; n <= 5; n++ {
-		w := newWorld(t, "aab", "abc")
-		_, err := w.reconciler(w.mortal(n)).Reconcile(t.Context(), w.request())
-		w.Expect(err).To(MatchError(errDied), "write %d", n)
+		w := newFixture(t, "aab", "abc")
+		_, err := w.reconciler(w.crashing(n)).Reconcile(t.Context(), w.request())
+		w.Expect(err).To(MatchError(errCrashed), "write %d", n)
 		w.reconcile()
 		w.Expect(w.marked()).To(Equal([]string{"m0"}), "write %d", n)
 		w.Expect(w.clonedFrom("m0")).To(Equal(outdated), "write %d", n)
@@ -354,16 +354,16 @@ func TestAManagerThatDiesBetweenTwoWritesGoesOnWithTheSameMachine(t *testing.T) 
 	}
 }
 
-func TestAManagerThatDiesWhileItTakesAMoveBackTakesAllOfItBack(t *testing.T) {
+func TestCrashDuringAbort(t *testing.T) {
 	t.Parallel()
 	for n := 1; n <= 6; n++ {
-		w := newWorld(t, "aab", "abc")
+		w := newFixture(t, "aab", "abc")
 		w.reconcile()
 		kcp := w.kcp()
 		kcp.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		w.Expect(w.client.Update(t.Context(), kcp)).To(Succeed())
-		_, err := w.reconciler(w.mortal(n)).Reconcile(t.Context(), w.request())
-		w.Expect(err).To(MatchError(errDied), "write %d", n)
+		_, err := w.reconciler(w.crashing(n)).Reconcile(t.Context(), w.request())
+		w.Expect(err).To(MatchError(errCrashed), "write %d", n)
 		w.reconcile()
 		w.Expect(w.marked()).To(BeEmpty(), "write %d", n)
 		w.Expect(w.infra().Annotations).NotTo(HaveKey(faultlinev1.CurrentMoveAnnotation), "write %d", n)
@@ -372,9 +372,9 @@ func TestAManagerThatDiesWhileItTakesAMoveBackTakesAllOfItBack(t *testing.T) {
 	}
 }
 
-func TestAMoveIsNotTakenBackWhenThereIsAReplacement(t *testing.T) {
+func TestNoAbortAfterReplacement(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	w.reconcile()
 	w.notice("m0")
 	w.machine("m9", "c")
@@ -384,9 +384,9 @@ func TestAMoveIsNotTakenBackWhenThereIsAReplacement(t *testing.T) {
 	w.condition(metav1.ConditionFalse, faultlinev1.ReasonMoving)
 }
 
-func TestAControlPlaneThatDoesNotReactIsLeftAloneAsItWas(t *testing.T) {
+func TestUnresponsiveControlPlane(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	w.reconcile()
 	first := w.machineNow("m0").Annotations[clusterv1.DeleteMachineAnnotation]
 	w.clock.SetTime(w.clock.Now().Add(30 * time.Second))
@@ -399,9 +399,9 @@ func TestAControlPlaneThatDoesNotReactIsLeftAloneAsItWas(t *testing.T) {
 	w.Expect(result.RequeueAfter).To(BeNumerically("~", time.Hour, time.Minute))
 }
 
-func TestWhatAPersonHasMarkedIsNeverTouched(t *testing.T) {
+func TestUserMarksAreKept(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	machine := w.machineNow("m0")
 	machine.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: "mine"}
 	w.Expect(w.client.Update(t.Context(), machine)).To(Succeed())
@@ -411,9 +411,9 @@ func TestWhatAPersonHasMarkedIsNeverTouched(t *testing.T) {
 	w.Expect(w.clonedFrom("m0")).To(Equal("template"))
 }
 
-func TestAMarkThatAPersonMakesTheirOwnStaysWhenTheMoveIsTakenBack(t *testing.T) {
+func TestAdoptedMarkSurvivesAbort(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	w.reconcile()
 	w.Expect(w.marked()).To(Equal([]string{"m0"}))
 	machine := w.machineNow("m0")
@@ -427,7 +427,7 @@ func TestAMarkThatAPersonMakesTheirOwnStaysWhenTheMoveIsTakenBack(t *testing.T) 
 }
 
 // Whatever a user removes from a machine that is being moved, no annotation of the move is left at the end.
-func TestWhatAPersonTakesOffAMoveLeavesNothingOfItBehind(t *testing.T) {
+func TestRemovedMarkEndsMove(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string][]string{
 		"delete-machine":                    {clusterv1.DeleteMachineAnnotation},
@@ -438,7 +438,7 @@ func TestWhatAPersonTakesOffAMoveLeavesNothingOfItBehind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "aab", "abc")
+			w := newFixture(t, "aab", "abc")
 			w.reconcile()
 			w.Expect(w.marked()).To(Equal([]string{"m0"}))
 			machine, infra := w.machineNow("m0"), w.infra()
@@ -460,12 +460,12 @@ func TestWhatAPersonTakesOffAMoveLeavesNothingOfItBehind(t *testing.T) {
 	}
 }
 
-func TestAnEvenNumberOfMachinesIsMovedWhereEtcdRunsElsewhere(t *testing.T) {
+func TestExternalEtcdAllowsEvenReplicas(t *testing.T) {
 	t.Parallel()
 	for name, external := range map[string]bool{"etcd on the machines": false, "etcd elsewhere": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "aabb", "abc")
+			w := newFixture(t, "aabb", "abc")
 			if external {
 				kcp := w.kcp()
 				kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External = bootstrapv1.ExternalEtcd{
@@ -486,7 +486,7 @@ func TestAnEvenNumberOfMachinesIsMovedWhereEtcdRunsElsewhere(t *testing.T) {
 }
 
 // between runs a function after everything was read and before the first write.
-func (w *world) between(do func()) client.Client {
+func (w *fixture) between(do func()) client.Client {
 	done := false
 	return interceptor.NewClient(w.client, interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
@@ -499,9 +499,9 @@ func (w *world) between(do func()) client.Client {
 	})
 }
 
-func TestWhoeverWritesInBetweenMakesTheManagerLookAgain(t *testing.T) {
+func TestConcurrentWriteIsRetried(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	result, err := w.reconciler(w.between(func() {
 		infra := w.infra()
 		infra.Spec.Distribution.ControlPlane.Rebalance = faultlinev1.ControlPlaneRebalanceAdvise
@@ -516,11 +516,11 @@ func TestWhoeverWritesInBetweenMakesTheManagerLookAgain(t *testing.T) {
 	w.Expect(w.known().Plan).To(HaveLen(1))
 }
 
-func TestAMarkOfAPersonThatComesInBetweenIsNotTakenOver(t *testing.T) {
+func TestConcurrentUserMark(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
-	_, err := w.reconciler(w.mortal(2)).Reconcile(t.Context(), w.request()) // the record is written
-	w.Expect(err).To(MatchError(errDied))
+	w := newFixture(t, "aab", "abc")
+	_, err := w.reconciler(w.crashing(2)).Reconcile(t.Context(), w.request()) // the record is written
+	w.Expect(err).To(MatchError(errCrashed))
 	_, err = w.reconciler(w.between(func() {
 		machine := w.machineNow("m0")
 		machine.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: "mine"}
@@ -533,7 +533,7 @@ func TestAMarkOfAPersonThatComesInBetweenIsNotTakenOver(t *testing.T) {
 }
 
 // frozen returns a cache that never changes.
-func (w *world) frozen() client.Client {
+func (w *fixture) frozen() client.Client {
 	infra := w.infra()
 	return interceptor.NewClient(w.client, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
@@ -546,9 +546,9 @@ func (w *world) frozen() client.Client {
 	})
 }
 
-func TestACacheThatIsBehindBeginsNoSecondMove(t *testing.T) {
+func TestStaleCache(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	stale := w.frozen()
 	w.reconcile()
 	record := w.infra().Annotations[faultlinev1.CurrentMoveAnnotation]
@@ -560,9 +560,9 @@ func TestACacheThatIsBehindBeginsNoSecondMove(t *testing.T) {
 	w.Expect(w.infra().Annotations[faultlinev1.CurrentMoveAnnotation]).To(Equal(record))
 }
 
-func TestTheSameManagerStandsBackFromWhatIsOlderThanItsOwnWrite(t *testing.T) {
+func TestStaleReads(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	r := w.reconciler(w.frozen())
 	_, err := r.Reconcile(t.Context(), w.request())
 	w.Expect(err).NotTo(HaveOccurred())
@@ -571,12 +571,12 @@ func TestTheSameManagerStandsBackFromWhatIsOlderThanItsOwnWrite(t *testing.T) {
 	w.Expect(result.RequeueAfter).To(Equal(patch.CatchUp))
 }
 
-func TestNothingIsWrittenInSteadyState(t *testing.T) {
+func TestSteadyState(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "abc", "abc")
+	w := newFixture(t, "abc", "abc")
 	w.reconcile()
 	w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)
-	r := w.reconciler(w.mortal(1))
+	r := w.reconciler(w.crashing(1))
 	_, err := r.Reconcile(t.Context(), w.request())
 	w.Expect(err).NotTo(HaveOccurred())
 	r.Live = nil // once the version is known, nothing is read outside the cache
@@ -585,9 +585,9 @@ func TestNothingIsWrittenInSteadyState(t *testing.T) {
 	w.Expect(result.IsZero()).To(BeTrue())
 }
 
-func TestAPausedClusterIsNotLookedAt(t *testing.T) {
+func TestPausedCluster(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	owner := w.owner()
 	owner.Spec.Paused = ptr.To(true)
 	w.Expect(w.client.Update(t.Context(), owner)).To(Succeed())
@@ -596,9 +596,9 @@ func TestAPausedClusterIsNotLookedAt(t *testing.T) {
 	w.Expect(w.infra().Status.Conditions).To(BeEmpty())
 }
 
-func TestOffTakesConditionAndPlanAway(t *testing.T) {
+func TestOffRemovesConditionAndPlan(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	w.domains("abc", time.Minute)
 	w.Expect(w.reconcile().RequeueAfter).To(BeNumerically("~", 4*time.Minute, 2*time.Second))
 	w.condition(metav1.ConditionFalse, faultlinev1.ReasonStabilizing)
@@ -610,10 +610,10 @@ func TestOffTakesConditionAndPlanAway(t *testing.T) {
 	w.Expect(conditions.Has(w.infra(), faultlinev1.ControlPlaneBalancedCondition)).To(BeFalse())
 }
 
-func TestRolloutAfterIsSetOnceOnTheControlPlaneOrOnTheTopology(t *testing.T) {
+func TestRolloutAfter(t *testing.T) {
 	t.Parallel()
 	for _, topology := range []bool{false, true} {
-		w := newWorld(t, "aab", "abc")
+		w := newFixture(t, "aab", "abc")
 		infra := w.infra()
 		infra.Spec.Distribution.ControlPlane.Rebalance = faultlinev1.ControlPlaneRebalanceRolloutAfter
 		w.Expect(w.client.Update(t.Context(), infra)).To(Succeed())
@@ -641,9 +641,9 @@ func TestRolloutAfterIsSetOnceOnTheControlPlaneOrOnTheTopology(t *testing.T) {
 	}
 }
 
-func TestADamagedRecordIsLeftToAPerson(t *testing.T) {
+func TestInvalidMoveRecord(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	infra := w.infra()
 	infra.Annotations = map[string]string{faultlinev1.CurrentMoveAnnotation: "{"}
 	w.Expect(w.client.Update(t.Context(), infra)).To(Succeed())
@@ -652,9 +652,9 @@ func TestADamagedRecordIsLeftToAPerson(t *testing.T) {
 	w.Expect(w.marked()).To(BeEmpty())
 }
 
-func TestAMachineThatIsElsewhereThanAskedCountsWhereItIs(t *testing.T) {
+func TestMisplacedMachineCountsWhereItIs(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "abc", "abc")
+	w := newFixture(t, "abc", "abc")
 	machine := w.machineNow("m2")
 	machine.Status.FailureDomain = "a"
 	w.status(machine)

@@ -38,11 +38,11 @@ const (
 )
 
 const (
-	// patience is how long a control plane may take to report that a marked machine is not up to date.
-	patience = 2 * time.Minute
-	// wakeEvery is the interval between two Wake actions. The control plane's cache may not have shown the infrastructure machine
+	// reactionTimeout is how long a control plane may take to report that a marked machine is not up to date.
+	reactionTimeout = 2 * time.Minute
+	// triggerInterval is the interval between two Wake actions. The control plane's cache may not have shown the infrastructure machine
 	// at the first one.
-	wakeEvery = 20 * time.Second
+	triggerInterval = 20 * time.Second
 )
 
 // Decision is the result of Decide: the next write, and what to report.
@@ -167,7 +167,7 @@ func (v *view) proceed(d Decision, all []guard) Decision {
 		return d // the control plane completes it
 	case v.Move.Aborting != "":
 		d.Against = []Reason{{v.Move.Aborting, v.Move.Why}}
-		d.Action = v.takeBack(m)
+		d.Action = v.revert(m)
 		return d
 	}
 	if v.Mode != faultlinev1.ControlPlaneRebalanceSurgeOne {
@@ -200,8 +200,8 @@ func (v *view) abort(d Decision, why Reason) Decision {
 	return d
 }
 
-// takeBack returns the next step of aborting a move. It first removes what makes the control plane act.
-func (v *view) takeBack(m *Machine) Action {
+// revert returns the next step of aborting a move. It first removes what makes the control plane act.
+func (v *view) revert(m *Machine) Action {
 	switch {
 	case m.ClonedFrom == outdatedName(v.Move.ClonedFrom):
 		return RestoreInfrastructure
@@ -222,16 +222,16 @@ func (v *view) mark(d Decision, m *Machine) Decision {
 		// The control plane has seen the mark, and replaces the machine when its own preflight checks pass.
 	case m.Woken.IsZero():
 		d.Action = Wake
-	case !v.Now.Before(m.Woken.Add(patience)):
-		return v.abort(d, Reason{faultlinev1.ReasonControlPlaneDoesNotMove, v.ControlPlane.Name + " has not reacted for " + patience.String() +
+	case !v.Now.Before(m.Woken.Add(reactionTimeout)):
+		return v.abort(d, Reason{faultlinev1.ReasonControlPlaneDoesNotMove, v.ControlPlane.Name + " has not reacted for " + reactionTimeout.String() +
 			" to Machine " + m.Name + " being marked: set spec.distribution.controlPlane.rebalance to RolloutAfter"})
 	default:
-		next := m.Woken.Add(time.Duration(m.Wakes) * wakeEvery)
+		next := m.Woken.Add(time.Duration(m.Wakes) * triggerInterval)
 		if !v.Now.Before(next) {
 			d.Action = Wake
 			return d
 		}
-		d.After = min(next.Sub(v.Now), m.Woken.Add(patience).Sub(v.Now))
+		d.After = min(next.Sub(v.Now), m.Woken.Add(reactionTimeout).Sub(v.Now))
 	}
 	return d
 }

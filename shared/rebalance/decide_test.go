@@ -52,7 +52,7 @@ func reasons(d Decision) []string {
 	return all
 }
 
-func TestAMoveBeginsWithTheOldestMachineOfTheFullestDomain(t *testing.T) {
+func TestFirstMove(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	d := Decide(snapshotOf("aab", "abc"))
@@ -152,7 +152,7 @@ func ofDomains() map[string]against {
 }
 
 // Every row blocks a move that is needed, and its message states how to fix it.
-func TestEachReasonAgainstAMoveIsToldWithTheWayOut(t *testing.T) {
+func TestGuards(t *testing.T) {
 	t.Parallel()
 	for _, rows := range []map[string]against{ofControlPlanes(), ofMachines(), ofDomains()} {
 		for name, tc := range rows {
@@ -172,7 +172,7 @@ func TestEachReasonAgainstAMoveIsToldWithTheWayOut(t *testing.T) {
 	}
 }
 
-func TestAllReasonsAreTold(t *testing.T) {
+func TestAllReasonsAreReported(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := snapshotOf("aab", "abc")
@@ -182,7 +182,7 @@ func TestAllReasonsAreTold(t *testing.T) {
 	}))
 }
 
-func TestAControlPlaneThatIsBalancedIsLeftAloneWhateverElseIsWrong(t *testing.T) {
+func TestBalancedControlPlane(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []string{"abc|abc", "a|abc", "aab|ab", "ab|abc"} {
 		g := NewWithT(t)
@@ -196,7 +196,7 @@ func TestAControlPlaneThatIsBalancedIsLeftAloneWhateverElseIsWrong(t *testing.T)
 	}
 }
 
-func TestOneMachineIsMovedOutOfADomainThatIsEvictedOnly(t *testing.T) {
+func TestSingleReplica(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := snapshotOf("a", "ab")
@@ -205,7 +205,7 @@ func TestOneMachineIsMovedOutOfADomainThatIsEvictedOnly(t *testing.T) {
 	g.Expect(Decide(s).Action).To(Equal(Record))
 }
 
-func TestWhereAMachineIsCountsNotWhereItWasAskedToBe(t *testing.T) {
+func TestActualDomainCounts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := snapshotOf("abc", "abc")
@@ -215,7 +215,7 @@ func TestWhereAMachineIsCountsNotWhereItWasAskedToBe(t *testing.T) {
 	g.Expect(reasons(d)).To(Equal([]string{faultlinev1.ReasonTargetNotAvailable}), "the control plane believes that c has a machine")
 }
 
-func TestTheWindowIsWaitedForNotPolled(t *testing.T) {
+func TestStabilizationRequeue(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := snapshotOf("aab", "abc")
@@ -262,7 +262,7 @@ func failed(s *Snapshot) {
 
 func after(d time.Duration) func(*Snapshot) { return func(s *Snapshot) { s.Now = s.Now.Add(d) } }
 
-func TestAMoveGoesOnFromTheObjectsAlone(t *testing.T) {
+func TestDecideFromObjects(t *testing.T) {
 	t.Parallel()
 	gone := func(s *Snapshot) { s.Machines = s.Machines[1:] }
 	paused := func(s *Snapshot) { s.ControlPlane.Paused = true }
@@ -278,9 +278,9 @@ func TestAMoveGoesOnFromTheObjectsAlone(t *testing.T) {
 		"recorded":               {snapshot: moving(), action: MarkMachine},
 		"marked":                 {snapshot: moving(marked), action: MarkInfrastructure},
 		"both marked":            {snapshot: moving(marked, cloned), action: Wake},
-		"woken":                  {snapshot: moving(marked, cloned, woken), after: wakeEvery},
+		"woken":                  {snapshot: moving(marked, cloned, woken), after: triggerInterval},
 		"woken for long":         {snapshot: moving(marked, cloned, woken, after(30*time.Second)), action: Wake},
-		"never noticed":          {snapshot: moving(marked, cloned, woken, after(patience)), action: Record, aborting: faultlinev1.ReasonControlPlaneDoesNotMove},
+		"never noticed":          {snapshot: moving(marked, cloned, woken, after(reactionTimeout)), action: Record, aborting: faultlinev1.ReasonControlPlaneDoesNotMove},
 		"noticed":                {snapshot: moving(marked, cloned, woken, noticed)},
 		"noticed for long":       {snapshot: moving(marked, cloned, woken, noticed, after(time.Hour))},
 		"replaced":               {snapshot: moving(marked, cloned, woken, noticed, replaced)},
@@ -319,7 +319,7 @@ func TestAMoveGoesOnFromTheObjectsAlone(t *testing.T) {
 }
 
 // A control plane with the annotation of a remediation and no machine to create replaces no unhealthy machine.
-func TestAControlPlaneThatRemediatesNothingIsToldWithTheAnnotationToRemove(t *testing.T) {
+func TestRemediationLeftOverMessage(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		change func(*Snapshot)
@@ -352,7 +352,7 @@ func TestAControlPlaneThatRemediatesNothingIsToldWithTheAnnotationToRemove(t *te
 	}
 }
 
-func TestAMoveBeginsAlthoughTheAnnotationOfARemediationIsLeftOver(t *testing.T) {
+func TestMoveDespiteRemediationLeftOver(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := snapshotOf("aab", "abc")
@@ -362,7 +362,7 @@ func TestAMoveBeginsAlthoughTheAnnotationOfARemediationIsLeftOver(t *testing.T) 
 	g.Expect(d.LeftOver).To(ContainSubstring("of Machine m7, which does not exist any more"))
 }
 
-func TestAMoveSaysWhatItsReplacementWaitsFor(t *testing.T) {
+func TestMoveMessage(t *testing.T) {
 	t.Parallel()
 	with := func(change func(*Machine)) func(*Snapshot) {
 		return func(s *Snapshot) {
@@ -394,7 +394,7 @@ func TestAMoveSaysWhatItsReplacementWaitsFor(t *testing.T) {
 }
 
 // The outcome of a move is reported as it happened.
-func TestAMoveThatEndsOtherwiseThanPlannedIsToldSo(t *testing.T) {
+func TestAbortedMoveMessage(t *testing.T) {
 	t.Parallel()
 	gone := func(s *Snapshot) { s.Machines = s.Machines[1:] }
 	remediatedItself := func(s *Snapshot) { s.ControlPlane.Remediation = Remediation{Noted: true, Machine: "m0", At: testNow} }
@@ -423,7 +423,7 @@ func TestAMoveThatEndsOtherwiseThanPlannedIsToldSo(t *testing.T) {
 	}
 }
 
-func TestAMarkThatNoMoveKnowsOfIsTakenOff(t *testing.T) {
+func TestOrphanedMarkIsRemoved(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := snapshotOf("abc", "abc")
@@ -438,7 +438,7 @@ func TestAMarkThatNoMoveKnowsOfIsTakenOff(t *testing.T) {
 	g.Expect(Decide(s).Action).To(Equal(Nothing), "it is a person's")
 }
 
-func TestOtherModesTouchNothingOrRollOutOnce(t *testing.T) {
+func TestOtherModes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := snapshotOf("aab", "abc")
@@ -456,7 +456,7 @@ func TestOtherModesTouchNothingOrRollOutOnce(t *testing.T) {
 	g.Expect(Decide(s).After).To(Equal(time.Minute), "it is planned")
 }
 
-func TestAControlPlaneThatDidNotReactIsAskedAgainWhenItShowsThatItLives(t *testing.T) {
+func TestUnresponsiveControlPlaneIsRetried(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		change func(*Snapshot)
@@ -487,7 +487,7 @@ func TestAControlPlaneThatDidNotReactIsAskedAgainWhenItShowsThatItLives(t *testi
 	}
 }
 
-func TestTheRecordOfAMoveSurvives(t *testing.T) {
+func TestMoveRecordRoundTrip(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	text, err := moving().Move.encode()

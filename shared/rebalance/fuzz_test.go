@@ -39,11 +39,11 @@ func FuzzWoken(f *testing.F) {
 	f.Add("2026-11-01T12:00:00Z 3")
 	f.Add("2026-11-01T12:00:00+01:00 -1")
 	f.Fuzz(func(t *testing.T, text string) {
-		first, times := decodeWoken(text)
+		first, times := decodeTriggered(text)
 		if first.IsZero() {
 			return
 		}
-		again, count := decodeWoken(strings.TrimPrefix(encodeWoken(first, times), mark+" "))
+		again, count := decodeTriggered(strings.TrimPrefix(encodeTriggered(first, times), mark+" "))
 		if !again.Equal(first.Truncate(time.Second)) || count != times {
 			t.Fatalf("%q was read as %s %d, and that as %s %d", text, first, times, again, count)
 		}

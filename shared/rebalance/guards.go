@@ -82,7 +82,7 @@ func guards() []guard {
 				v.Since.UTC().Format(time.RFC3339), v.Stabilization)
 		}},
 		{faultlinev1.ReasonTargetNotAvailable, target},
-		{faultlinev1.ReasonControlPlaneDoesNotMove, obeys},
+		{faultlinev1.ReasonControlPlaneDoesNotMove, unresponsive},
 		{faultlinev1.ReasonAnnotationsRemoved, kept},
 		{faultlinev1.ReasonRolledOut, rolledOut},
 	}
@@ -225,9 +225,9 @@ func (s *Snapshot) unstable() time.Duration {
 	return s.Since.Add(s.Stabilization).Sub(s.Now)
 }
 
-// obeys blocks moves after the control plane did not react to a request to replace a machine, until one of its conditions
+// unresponsive blocks moves after the control plane did not react to a request to replace a machine, until one of its conditions
 // changes, the failure domains change, or retryAfter has passed.
-func obeys(v *view) string {
+func unresponsive(v *view) string {
 	return when(v.Move == nil && v.silent(faultlinev1.ReasonControlPlaneDoesNotMove) > 0, "%s did not replace Machine %s when requested: check that its controller runs, or set "+
 		"spec.distribution.controlPlane.rebalance to RolloutAfter; the request is repeated when one of its conditions or the failure domains change, and after %s",
 		v.ControlPlane.Name, machineOf(v.Last), retryAfter)
@@ -242,8 +242,8 @@ func kept(v *view) string {
 		messageOf(v.Last), v.ControlPlane.Name, retryAfter)
 }
 
-// vain reports whether a move aborted for the reason would fail again if it were begun immediately.
-func vain(reason string) bool {
+// wouldRepeat reports whether a move aborted for the reason would fail again if it were begun immediately.
+func wouldRepeat(reason string) bool {
 	return reason == faultlinev1.ReasonControlPlaneDoesNotMove || reason == faultlinev1.ReasonAnnotationsRemoved
 }
 

@@ -51,10 +51,10 @@ type machine struct {
 type asked uint8
 
 const (
-	nobody asked = iota
+	unmarked asked = iota
 	manager
-	managerWoke // the manager's, with the time of a Wake
-	people
+	managerTriggered // the manager's, with the time of a Wake
+	users
 )
 
 // annotated returns a Machine with these annotations, to be interpreted by the real code.
@@ -62,12 +62,12 @@ func annotated(a asked, beside bool, first time.Time) *clusterv1.Machine {
 	machine := &clusterv1.Machine{}
 	machine.Annotations = map[string]string{}
 	switch a {
-	case nobody:
+	case unmarked:
 	case manager:
 		machine.Annotations[clusterv1.DeleteMachineAnnotation] = mark
-	case managerWoke:
-		machine.Annotations[clusterv1.DeleteMachineAnnotation] = encodeWoken(first, 1)
-	case people:
+	case managerTriggered:
+		machine.Annotations[clusterv1.DeleteMachineAnnotation] = encodeTriggered(first, 1)
+	case users:
 		machine.Annotations[clusterv1.DeleteMachineAnnotation] = "yes"
 	}
 	if beside {
@@ -78,7 +78,7 @@ func annotated(a asked, beside bool, first time.Time) *clusterv1.Machine {
 
 // ofMove reports whether the machine has any annotation of the manager.
 func (m *machine) ofMove() bool {
-	return m.beside || m.asked == manager || m.asked == managerWoke || m.cloned
+	return m.beside || m.asked == manager || m.asked == managerTriggered || m.cloned
 }
 
 type mode uint8
@@ -316,7 +316,7 @@ func (s *state) machineSeen(i int8) Machine {
 	}
 	first := modelNow
 	if s.late {
-		first = modelNow.Add(-patience)
+		first = modelNow.Add(-reactionTimeout)
 	}
 	seen.Mark, seen.Woken, seen.Wakes = markOf(annotated(m.asked, m.beside, first))
 	if m.at != m.domain {
@@ -442,7 +442,7 @@ func (s *state) String() string {
 			on   bool
 		}{
 			{"!", m.health != well}, {"-", !m.joined}, {"x", m.deleting}, {"o", m.seenOld}, {"O", m.old}, {"c", m.cloned}, {"m", m.beside},
-			{"M", m.asked == manager}, {"W", m.asked == managerWoke}, {"U", m.asked == people},
+			{"M", m.asked == manager}, {"W", m.asked == managerTriggered}, {"U", m.asked == users},
 		}
 	}
 	for i := range s.machines[:s.count] {

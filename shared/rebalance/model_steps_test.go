@@ -15,7 +15,7 @@ const controlPlaneActs = "the control plane acts"
 // steps lists all transitions of a state except for the manager's.
 func (s *state) steps(faults func(*state) []step) []step {
 	all := s.controlPlaneReconciles()
-	all = append(all, s.machinesGoOn()...)
+	all = append(all, s.machinesProgress()...)
 	all = append(all, s.timePasses()...)
 	if s.budget > 0 {
 		for _, f := range faults(s) {
@@ -154,8 +154,8 @@ func (s *state) scalesUp() []state {
 // oldest of an unlisted domain, otherwise of one of the domains with the most machines.
 func (s *state) scalesDown() []state {
 	sets := []func(*machine) bool{
-		func(m *machine) bool { return s.outdated(m) && m.asked != nobody },
-		func(m *machine) bool { return m.asked != nobody },
+		func(m *machine) bool { return s.outdated(m) && m.asked != unmarked },
+		func(m *machine) bool { return m.asked != unmarked },
 		func(m *machine) bool { return s.outdated(m) && m.health != well },
 		s.outdated,
 		func(*machine) bool { return true },
@@ -210,8 +210,8 @@ func (s *state) oldestOfFullest(eligible func(*machine) bool) []int8 {
 	return chosen
 }
 
-// machinesGoOn lists the steps in which machines join, are deleted, or recover.
-func (s *state) machinesGoOn() []step {
+// machinesProgress lists the steps in which machines join, are deleted, or recover.
+func (s *state) machinesProgress() []step {
 	var all []step
 	for i := range s.machines[:s.count] {
 		m := &s.machines[i]
@@ -285,7 +285,7 @@ func (s *state) timePasses() []step {
 	if s.rolling && !s.any(func(m *machine) bool { return m.old }) {
 		add("the rollout is over", func(s *state) { s.rolling = false })
 	}
-	if s.woken() && !s.late && (s.deaf || s.kcpPaused || s.kind != 0 || s.machines[s.record.victim].unlinked) {
+	if s.triggered() && !s.late && (s.deaf || s.kcpPaused || s.kind != 0 || s.machines[s.record.victim].unlinked) {
 		add("nothing happens for long", func(s *state) { s.late = true })
 	}
 	return append(all, s.domainsRecover()...)
@@ -329,9 +329,9 @@ func lastThere(s *state) int {
 	return 0
 }
 
-// woken reports whether the control plane was triggered by a Wake and has not reported yet.
-func (s *state) woken() bool {
-	return s.record.there && !s.record.aborting && s.record.victim != none && s.machines[s.record.victim].asked == managerWoke && !s.machines[s.record.victim].seenOld
+// triggered reports whether the control plane was triggered by a Wake and has not reported yet.
+func (s *state) triggered() bool {
+	return s.record.there && !s.record.aborting && s.record.victim != none && s.machines[s.record.victim].asked == managerTriggered && !s.machines[s.record.victim].seenOld
 }
 
 // allFaults lists transitions that can happen, but need not.
@@ -371,9 +371,9 @@ func machineFaults(s *state) []step {
 				s.touch(int8(i))
 			}))
 		}
-		if m.asked == nobody && !m.deleting {
+		if m.asked == unmarked && !m.deleting {
 			all = append(all, with(s, "somebody marks a machine", func(s *state) {
-				s.machines[i].asked = people
+				s.machines[i].asked = users
 				s.touch(int8(i))
 			}))
 		}
@@ -407,7 +407,7 @@ func controlPlaneFaults(s *state) []step {
 	if s.replicas > 2 {
 		all = append(all, with(s, "it is scaled down", func(s *state) { s.replicas, s.unobserved = s.replicas-2, true }))
 	}
-	if s.woken() && !s.late {
+	if s.triggered() && !s.late {
 		all = append(all, with(s, "the control plane is slow", func(s *state) { s.late = true }))
 	}
 	return all
@@ -445,12 +445,12 @@ func changedMarks(s *state) []step {
 				all = append(all, step{name: name, to: to})
 			}
 		}
-		add("somebody takes delete-machine off", func(m *machine) { m.asked = nobody })
+		add("somebody takes delete-machine off", func(m *machine) { m.asked = unmarked })
 		add("somebody takes the mark beside it off", func(m *machine) { m.beside = false })
-		add("somebody takes both off", func(m *machine) { m.asked, m.beside = nobody, false })
-		if m := &s.machines[i]; m.beside || m.asked == manager || m.asked == managerWoke {
-			add("somebody makes delete-machine theirs", func(m *machine) { m.asked = people })
-			add("somebody sets delete-machine and nothing else", func(m *machine) { m.asked, m.beside = people, false })
+		add("somebody takes both off", func(m *machine) { m.asked, m.beside = unmarked, false })
+		if m := &s.machines[i]; m.beside || m.asked == manager || m.asked == managerTriggered {
+			add("somebody makes delete-machine theirs", func(m *machine) { m.asked = users })
+			add("somebody sets delete-machine and nothing else", func(m *machine) { m.asked, m.beside = users, false })
 		}
 		if s.machines[i].cloned {
 			all = append(all, with(s, "somebody restores cloned-from-name", func(s *state) {
@@ -485,7 +485,7 @@ func (s *state) forget() {
 func (s *state) repair() {
 	for i := range s.machines[:s.count] {
 		if m := &s.machines[i]; m.beside {
-			m.asked = nobody
+			m.asked = unmarked
 			s.touch(int8(i))
 		}
 	}

@@ -19,15 +19,15 @@ type model struct {
 	decides func(*Snapshot) Decision
 	faults  func(*state) []step
 
-	states   map[state]int32
-	order    []state
-	parent   []int32
-	how      []string
-	goesOn   [][]int32 // the steps that are not faults, backwards
-	rest     []int32
-	memory   map[state]verdict
-	violated string
-	at       int32
+	states    map[state]int32
+	order     []state
+	parent    []int32
+	how       []string
+	continues [][]int32 // the steps that are not faults, backwards
+	rest      []int32
+	memory    map[state]verdict
+	violated  string
+	at        int32
 }
 
 // verdict is the part of a decision that the model uses.
@@ -58,7 +58,7 @@ func (m *model) explore(starts []state) string {
 	if m.violated == "" {
 		return ""
 	}
-	return m.violated + ":" + m.story(m.at)
+	return m.violated + ":" + m.trace(m.at)
 }
 
 func (m *model) add(s state, from int32, how string, fault bool) {
@@ -69,10 +69,10 @@ func (m *model) add(s state, from int32, how string, fault bool) {
 		m.order = append(m.order, s)
 		m.parent = append(m.parent, from)
 		m.how = append(m.how, how)
-		m.goesOn = append(m.goesOn, nil)
+		m.continues = append(m.continues, nil)
 	}
 	if from >= 0 && !fault {
-		m.goesOn[to] = append(m.goesOn[to], from)
+		m.continues[to] = append(m.continues[to], from)
 	}
 	if !known {
 		if wrong := s.wrong(); wrong != "" {
@@ -162,7 +162,7 @@ func (m *model) decide(s state) verdict {
 	}
 	if d.Action == Record {
 		v.pending.from, v.pending.to = indexOf(d.Move.From), indexOf(d.Move.To)
-		v.pending.abort, v.pending.silent = d.Move.Aborting != "", vain(d.Move.Aborting)
+		v.pending.abort, v.pending.silent = d.Move.Aborting != "", wouldRepeat(d.Move.Aborting)
 	}
 	m.memory[key] = v
 	return v
@@ -204,14 +204,14 @@ func (s *state) written() state {
 	case UnmarkMachine:
 		to.machines[p.machine].beside = false
 		if whose, _, _ := markOf(annotated(s.machines[p.machine].asked, s.machines[p.machine].beside, modelNow)); whose == machines.Ours {
-			to.machines[p.machine].asked = nobody
+			to.machines[p.machine].asked = unmarked
 		}
 	case Wake:
-		to.machines[p.machine].asked = managerWoke
+		to.machines[p.machine].asked = managerTriggered
 	case MarkInfrastructure:
 		to.machines[p.machine].cloned = !to.machines[p.machine].unlinked
 		if to.machines[p.machine].unlinked {
-			to.machines[p.machine].asked = managerWoke // the model has no repeated Wake; only the deadline is left
+			to.machines[p.machine].asked = managerTriggered // the model has no repeated Wake; only the deadline is left
 		}
 	case RestoreInfrastructure:
 		to.machines[p.machine].cloned = false
@@ -232,7 +232,7 @@ func (s *state) removed() state {
 	case Record:
 		to.record, to.late = record{victim: none}, false
 	case MarkMachine, Wake:
-		to.machines[s.pending.machine].asked, to.machines[s.pending.machine].beside = nobody, false
+		to.machines[s.pending.machine].asked, to.machines[s.pending.machine].beside = unmarked, false
 	}
 	return to
 }
@@ -287,7 +287,7 @@ func (s *state) wrongDecision(p pending) string {
 		return "a move was begun that had to be aborted"
 	case p.abort && s.remediating && !s.remediatedBefore && s.machines[s.record.victim].seenOld && s.count == s.replicas:
 		return "it takes a move back that alone has the control plane remediate again"
-	case p.action == MarkInfrastructure && s.machines[p.machine].asked == nobody:
+	case p.action == MarkInfrastructure && s.machines[p.machine].asked == unmarked:
 		return "it makes a machine outdated that may be updated in place, as it is not to be deleted"
 	case !begins(p) && p.action != MarkMachine && p.action != MarkInfrastructure && p.action != Wake:
 		return ""
@@ -323,7 +323,7 @@ func (s *state) wrongDecision(p pending) string {
 // wrongWrite returns what the manager must not have done with a write.
 func (s *state) wrongWrite(to *state) string {
 	for i := range s.machines[:s.count] {
-		if s.machines[i].asked == people && to.machines[i].asked != people {
+		if s.machines[i].asked == users && to.machines[i].asked != users {
 			return "it touches what a person has marked"
 		}
 	}
@@ -357,7 +357,7 @@ func (m *model) allComeToRest() {
 	for len(queue) > 0 {
 		i := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
-		for _, before := range m.goesOn[i] {
+		for _, before := range m.continues[i] {
 			if !reaches[before] {
 				reaches[before] = true
 				queue = append(queue, before)
@@ -369,8 +369,8 @@ func (m *model) allComeToRest() {
 	}
 }
 
-// story returns the steps that led to a state.
-func (m *model) story(i int32) string {
+// trace returns the steps that led to a state.
+func (m *model) trace(i int32) string {
 	var lines []string
 	for ; i >= 0; i = m.parent[i] {
 		s := m.order[i]
@@ -439,7 +439,7 @@ func hazards() map[string]state {
 		faultlinev1.ReasonControlPlaneRemediating:         start("aab", "abc", machineIs(func(m *machine) { m.health = failing })),
 		faultlinev1.ReasonMachineNotReady:                 start("aab", "abc", machineIs(func(m *machine) { m.health = notReady })),
 		faultlinev1.ReasonControlPlaneUnhealthy:           start("aab", "abc", machineIs(func(m *machine) { m.health = etcdDown })),
-		faultlinev1.ReasonMachineMarked:                   start("aab", "abc", func(s *state) { s.machines[0].asked = people }),
+		faultlinev1.ReasonMachineMarked:                   start("aab", "abc", func(s *state) { s.machines[0].asked = users }),
 		faultlinev1.ReasonInfrastructureMachineUnexpected: start("aab", "abc", func(s *state) { s.machines[0].unlinked = true }),
 		faultlinev1.ReasonFailureDomainIntentInvalid:      start("aab", "abc", func(s *state) { s.domains[2].dubious = true }),
 		faultlinev1.ReasonStabilizing:                     start("aab", "abc", func(s *state) { s.changing, s.flapping = true, true }),
@@ -450,7 +450,7 @@ func hazards() map[string]state {
 	}
 }
 
-func TestEachGuardPreventsWhatWouldGoWrongWithoutIt(t *testing.T) {
+func TestModelNeedsEachGuard(t *testing.T) {
 	t.Parallel()
 	starts := hazards()
 	for i, g := range guards() {
@@ -477,7 +477,7 @@ func TestEachGuardPreventsWhatWouldGoWrongWithoutIt(t *testing.T) {
 
 // Without the check in a guard of what a move gains, a machine that was moved outside Faultline is replaced in its requested
 // domain.
-func TestAMachineThatIsNotWhereItWasAskedToBeIsNotMovedForNothing(t *testing.T) {
+func TestModelMisplacedMachine(t *testing.T) {
 	t.Parallel()
 	starts := []state{start("abc", "abc", moved("aba")), start("abc", "abc", moved("aaa")), start("aabbc", "abc", moved("aabba"))}
 	m := newModel(guards(), noFaults)
@@ -503,7 +503,7 @@ func TestAMachineThatIsNotWhereItWasAskedToBeIsNotMovedForNothing(t *testing.T) 
 
 // Other clients may change what a move has written on its machine. Each case checks one rule for this, and what would go wrong
 // without it.
-func TestWhatSomebodyChangesOfTheMarksOfAMoveIsMendedOrLeftToThem(t *testing.T) {
+func TestModelChangedMarks(t *testing.T) {
 	t.Parallel()
 	starts := []state{start("aab", "abc", budget(2)), start("aabbc", "abcd", budget(2))}
 	m := newModel(guards(), changedMarks)
@@ -545,7 +545,7 @@ func heldBack(s *state) { s.heldBack = true }
 // A control plane that deletes a failed machine remediates no other one until it has created a machine. A move must not leave it
 // in that state without reporting it, and must not wait for the state to end. A control plane that waits for its upgrade does not
 // end it.
-func TestARemediationDuringAMoveIsEndedByTheControlPlaneOrToldToAPerson(t *testing.T) {
+func TestModelRemediation(t *testing.T) {
 	t.Parallel()
 	starts := []state{
 		start("aab", "abc", budget(1)), start("aab", "abc", func(s *state) { s.remediating, s.remediatedBefore = true, true }), start("abc", "abc", budget(1), func(s *state) { s.remediating, s.remediatedBefore = true, true }),
@@ -575,7 +575,7 @@ func TestARemediationDuringAMoveIsEndedByTheControlPlaneOrToldToAPerson(t *testi
 	}
 }
 
-func TestNoMoveBeginsBeforeAnUpgradeThatIsHeldBack(t *testing.T) {
+func TestModelPendingUpgrade(t *testing.T) {
 	t.Parallel()
 	starts := []state{start("aab", "abc", heldBack)}
 	if wrong := newModel(guards(), noFaults).explore(starts); wrong != "" {
@@ -591,7 +591,7 @@ func TestNoMoveBeginsBeforeAnUpgradeThatIsHeldBack(t *testing.T) {
 }
 
 // Each rule of a rollout that a guard enforces, in the mode that replaces all machines.
-func TestEachGuardOfARolloutPreventsWhatWouldGoWrongWithoutIt(t *testing.T) {
+func TestModelNeedsEachRolloutGuard(t *testing.T) {
 	t.Parallel()
 	for reason, s := range hazards() {
 		switch reason {
@@ -623,7 +623,7 @@ func TestEachGuardOfARolloutPreventsWhatWouldGoWrongWithoutIt(t *testing.T) {
 	}
 }
 
-func TestNoInterleavingLosesAQuorumOrAMove(t *testing.T) {
+func TestModel(t *testing.T) {
 	t.Parallel()
 	if raced {
 		t.Skip("there are no goroutines to watch, and it takes minutes")

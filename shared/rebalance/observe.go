@@ -280,21 +280,21 @@ func machineOfObject(machine *clusterv1.Machine) Machine {
 	return m
 }
 
-// mark is the value of delete-machine that Faultline sets, optionally followed by the suffix of encodeWoken.
+// mark is the value of delete-machine that Faultline sets, optionally followed by the suffix of encodeTriggered.
 const mark = "faultline-rebalance"
 
 func markOf(machine *clusterv1.Machine) (whose machines.Mark, woken time.Time, wakes int) {
 	whose, note := machines.MarkOf(machine, mark)
-	woken, wakes = decodeWoken(note)
+	woken, wakes = decodeTriggered(note)
 	return whose, woken, wakes
 }
 
-// encodeWoken returns the value of delete-machine after a Wake. Other controllers only check that the annotation exists.
-func encodeWoken(first time.Time, times int) string {
+// encodeTriggered returns the value of delete-machine after a Wake. Other controllers only check that the annotation exists.
+func encodeTriggered(first time.Time, times int) string {
 	return fmt.Sprintf("%s %s %d", mark, first.UTC().Format(time.RFC3339), times)
 }
 
-func decodeWoken(text string) (first time.Time, times int) {
+func decodeTriggered(text string) (first time.Time, times int) {
 	at, count, _ := strings.Cut(text, " ")
 	first, err := time.Parse(time.RFC3339, at)
 	if err != nil {

@@ -142,13 +142,13 @@ func (v *view) gains(candidate *Machine, name string) bool {
 // machines request a domain: first those that are up to date and stay, then all.
 func (v *view) picks(candidate *Machine) []string {
 	var picks []string
-	var fewest crowd
+	var fewest domainLoad
 	for i := range v.Domains {
 		if !v.Domains[i].Listed {
 			continue
 		}
 		name := v.Domains[i].Name
-		switch c := v.crowdIn(name, candidate); {
+		switch c := v.loadOf(name, candidate); {
 		case len(picks) == 0 || c.less(fewest):
 			picks, fewest = []string{name}, c
 		case c == fewest:
@@ -158,20 +158,20 @@ func (v *view) picks(candidate *Machine) []string {
 	return picks
 }
 
-// crowd counts the machines that request a domain.
-type crowd struct{ staying, all int }
+// domainLoad counts the machines that request a domain.
+type domainLoad struct{ remaining, all int }
 
-func (c crowd) less(other crowd) bool {
-	return c.staying < other.staying || c.staying == other.staying && c.all < other.all
+func (c domainLoad) less(other domainLoad) bool {
+	return c.remaining < other.remaining || c.remaining == other.remaining && c.all < other.all
 }
 
-func (v *view) crowdIn(domain string, leaves *Machine) crowd {
-	var c crowd
+func (v *view) loadOf(domain string, leaves *Machine) domainLoad {
+	var c domainLoad
 	for i := range v.Machines {
 		if m := &v.Machines[i]; m.Asked == domain {
 			c.all++
 			if m.Name != leaves.Name && !m.Deleting && !m.Outdated {
-				c.staying++
+				c.remaining++
 			}
 		}
 	}

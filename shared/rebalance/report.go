@@ -19,8 +19,8 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// withdraw removes the condition and status of a cluster that is not reported on.
-func withdraw(infra provider.Cluster) {
+// removeStatus removes the condition and status of a cluster that is not reported on.
+func removeStatus(infra provider.Cluster) {
 	_, known := infra.Distribution()
 	known.ControlPlane = faultlinev1.ControlPlaneDistributionStatus{}
 	conditions.Delete(infra, faultlinev1.ControlPlaneBalancedCondition)
@@ -38,7 +38,7 @@ func (o *observed) report(d Decision) {
 	}
 	condition := o.condition(d)
 	condition.Type = faultlinev1.ControlPlaneBalancedCondition
-	condition.Message = text.Cut(strings.Trim(condition.Message, "\n"), mostMessage)
+	condition.Message = text.Cut(strings.Trim(condition.Message, "\n"), maxMessage)
 	conditions.Set(o.infra, condition)
 }
 
@@ -61,7 +61,7 @@ func (o *observed) balance(d Decision) metav1.Condition {
 		return isFalse(faultlinev1.ReasonAbortingMove, fmt.Sprintf("The move of Machine %s is being aborted: %s: %s", o.Move.Machine, o.Move.Aborting, o.Move.Why))
 	case o.Move != nil:
 		move := moveStatus(o, o.Move)
-		return isFalse(faultlinev1.ReasonMoving, fmt.Sprintf("Machine %s is moved from %s to %s: %s: %s", move.Machine, orNowhere(move.From), move.To, move.Phase, move.Message))
+		return isFalse(faultlinev1.ReasonMoving, fmt.Sprintf("Machine %s is moved from %s to %s: %s: %s", move.Machine, domainOrNone(move.From), move.To, move.Phase, move.Message))
 	case len(o.Machines) == 0:
 		return metav1.Condition{Status: metav1.ConditionUnknown, Reason: faultlinev1.ReasonNoControlPlaneMachines,
 			Message: "Cluster " + o.owner.Name + " has no control-plane Machines: if its control plane runs elsewhere, set spec.distribution.controlPlane.rebalance to Off"}
@@ -72,21 +72,21 @@ func (o *observed) balance(d Decision) metav1.Condition {
 		}
 		return condition
 	case o.Mode == faultlinev1.ControlPlaneRebalanceAdvise && len(d.Plan) > 0:
-		return isFalse(faultlinev1.ReasonNotBalanced, told(d.Plan, d.Against)+
+		return isFalse(faultlinev1.ReasonNotBalanced, planMessage(d.Plan, d.Against)+
 			"\nset spec.distribution.controlPlane.rebalance to SurgeOne, or replace the machines yourself")
 	case len(d.Against) > 0:
-		return isFalse(d.Against[0].Reason, told(d.Plan, d.Against))
+		return isFalse(d.Against[0].Reason, planMessage(d.Plan, d.Against))
 	}
-	return isFalse(faultlinev1.ReasonNotBalanced, told(d.Plan, nil))
+	return isFalse(faultlinev1.ReasonNotBalanced, planMessage(d.Plan, nil))
 }
 
-// told returns the plan and the reasons against it, one per line.
-func told(plan []failuredomain.Move, against []Reason) string {
+// planMessage returns the plan and the reasons against it, one per line.
+func planMessage(plan []failuredomain.Move, against []Reason) string {
 	var lines []string
 	if len(plan) > 0 {
 		var moves []string
 		for _, move := range plan {
-			moves = append(moves, fmt.Sprintf("Machine %s from %s to %s", move.Machine, orNowhere(move.From), move.To))
+			moves = append(moves, fmt.Sprintf("Machine %s from %s to %s", move.Machine, domainOrNone(move.From), move.To))
 		}
 		lines = append(lines, "To be moved: "+strings.Join(moves, ", "))
 	}
@@ -96,8 +96,8 @@ func told(plan []failuredomain.Move, against []Reason) string {
 	return strings.Join(lines, "\n")
 }
 
-// mostMessage is the maximum length of a message in bytes.
-const mostMessage = 4096
+// maxMessage is the maximum length of a message in bytes.
+const maxMessage = 4096
 
 // moveStatus returns the status of a move.
 func moveStatus(o *observed, move *Move) *faultlinev1.MachineMove {
@@ -109,7 +109,7 @@ func moveStatus(o *observed, move *Move) *faultlinev1.MachineMove {
 		status.Replacement = replacement.Name
 	}
 	status.Phase, status.Message = o.phase(move, o.victim(), replacement)
-	status.Message = text.Cut(status.Message, mostMessage)
+	status.Message = text.Cut(status.Message, maxMessage)
 	return status
 }
 

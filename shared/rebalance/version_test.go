@@ -27,7 +27,7 @@ func inventoryKind() schema.GroupVersionKind {
 }
 
 // install adds a provider with a version to the inventory.
-func (w *world) install(name, kind, version string) *unstructured.Unstructured {
+func (w *fixture) install(name, kind, version string) *unstructured.Unstructured {
 	w.t.Helper()
 	entry := &unstructured.Unstructured{Object: map[string]any{"providerName": name, "type": kind, "version": version}}
 	entry.SetGroupVersionKind(inventoryKind())
@@ -37,13 +37,13 @@ func (w *world) install(name, kind, version string) *unstructured.Unstructured {
 	return entry
 }
 
-func (w *world) upgrade(entry *unstructured.Unstructured, version string) {
+func (w *fixture) upgrade(entry *unstructured.Unstructured, version string) {
 	w.t.Helper()
 	entry.Object["version"] = version
 	w.Expect(w.client.Update(w.t.Context(), entry)).To(Succeed())
 }
 
-func TestMovesAreTestedWithOneMinorVersionFromOnePatchOn(t *testing.T) {
+func TestTestedVersions(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for version, tested := range map[string]bool{
@@ -54,7 +54,7 @@ func TestMovesAreTestedWithOneMinorVersionFromOnePatchOn(t *testing.T) {
 	}
 }
 
-func TestAMachineIsOnlyMovedWithAVersionOfTheControlPlaneThatIsTested(t *testing.T) {
+func TestUntestedVersion(t *testing.T) {
 	t.Parallel()
 	const kubeadm, controlPlane = "kubeadm", "ControlPlaneProvider"
 	for name, tc := range map[string]struct {
@@ -74,7 +74,7 @@ func TestAMachineIsOnlyMovedWithAVersionOfTheControlPlaneThatIsTested(t *testing
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "aab", "abc")
+			w := newFixture(t, "aab", "abc")
 			w.declared = tc.declared
 			for _, entry := range tc.installed {
 				w.install(entry[0], entry[1], entry[2])
@@ -91,9 +91,9 @@ func TestAMachineIsOnlyMovedWithAVersionOfTheControlPlaneThatIsTested(t *testing
 	}
 }
 
-func TestAVersionThatIsNotTestedIsToldBeforeAnythingIsToBeMovedAndNotWithAdvise(t *testing.T) {
+func TestUntestedVersionCondition(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "abc", "abc")
+	w := newFixture(t, "abc", "abc")
 	w.declared = "v1.15.0"
 	w.reconcile()
 	w.Expect(w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)).To(ContainSubstring("v1.15.0"))
@@ -104,9 +104,9 @@ func TestAVersionThatIsNotTestedIsToldBeforeAnythingIsToBeMovedAndNotWithAdvise(
 	w.Expect(w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)).To(BeEmpty())
 }
 
-func TestAMoveIsTakenBackWhenTheControlPlaneIsUpgradedBeforeThereIsAReplacement(t *testing.T) {
+func TestUpgradeAbortsMove(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	entry := w.install("kubeadm", "ControlPlaneProvider", "v1.14.2")
 	w.reconcile()
 	w.Expect(w.marked()).To(Equal([]string{"m0"}))
@@ -116,9 +116,9 @@ func TestAMoveIsTakenBackWhenTheControlPlaneIsUpgradedBeforeThereIsAReplacement(
 	w.condition(metav1.ConditionFalse, faultlinev1.ReasonControlPlaneVersionNotTested)
 }
 
-func TestAManagerThatRunsSeesThatTheControlPlaneIsUpgradedAndBackAgain(t *testing.T) {
+func TestInventoryChanges(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "abc", "abc")
+	w := newFixture(t, "abc", "abc")
 	entry := w.install("kubeadm", "ControlPlaneProvider", "v1.14.2")
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
 	testworld.Start(t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {

@@ -203,7 +203,7 @@ func (l Loop[T, S]) save(ctx context.Context, p *patch.Patch, obj T, s S, failed
 	idle := l.Paused == nil && paused(s.Owner(), obj) // the work did not run, so there is nothing to summarize
 	if l.Summarize != nil && !idle {
 		if err := l.Summarize(ctx, s); err != nil {
-			return 0, ignoreGone(obj, err)
+			return 0, ignoreNotFound(obj, err)
 		}
 	}
 	l.V1Beta1.Show(obj)
@@ -222,7 +222,7 @@ func (l Loop[T, S]) apply(ctx context.Context, p *patch.Patch, obj T, s S, tell 
 	err := p.Apply(ctx, l.Client, obj)
 	removed := p.Undone
 	if err != nil && !errors.As(err, &removed) {
-		return 0, ignoreGone(obj, err)
+		return 0, ignoreNotFound(obj, err)
 	}
 	l.tellUndone(obj, told, removed)
 	l.Written.Note(obj)
@@ -285,8 +285,8 @@ func sooner(result ctrl.Result, after time.Duration) ctrl.Result {
 	return result
 }
 
-// ignoreGone ignores a not-found error for an object that was deleted because its finalizer was removed.
-func ignoreGone(obj client.Object, err error) error {
+// ignoreNotFound ignores a not-found error for an object that was deleted because its finalizer was removed.
+func ignoreNotFound(obj client.Object, err error) error {
 	if obj.GetDeletionTimestamp().IsZero() {
 		return err
 	}

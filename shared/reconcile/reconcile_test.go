@@ -44,8 +44,8 @@ type scope struct {
 
 func (s *scope) Owner() *clusterv1.Cluster { return s.owner }
 
-// world is a loop for clusters that records its calls.
-type world struct {
+// fixture is a loop for clusters that records its calls.
+type fixture struct {
 	*WithT
 	t       *testing.T
 	client  client.Client
@@ -60,9 +60,9 @@ type world struct {
 	change  func(*reconcile.Loop[*providertest.Cluster, *scope])
 }
 
-func newWorld(t *testing.T, cluster *providertest.Cluster) *world {
+func newFixture(t *testing.T, cluster *providertest.Cluster) *fixture {
 	t.Helper()
-	w := &world{WithT: NewWithT(t), t: t}
+	w := &fixture{WithT: NewWithT(t), t: t}
 	scheme := runtime.NewScheme()
 	w.Expect(providertest.AddToScheme(scheme)).To(Succeed())
 	w.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
@@ -93,9 +93,9 @@ func deleted() *providertest.Cluster {
 	return c
 }
 
-func (w *world) note(name string) { w.called = append(w.called, name) }
+func (w *fixture) note(name string) { w.called = append(w.called, name) }
 
-func (w *world) run() (ctrl.Result, error) {
+func (w *fixture) run() (ctrl.Result, error) {
 	w.t.Helper()
 	work := func(name string) func(context.Context, *scope) (ctrl.Result, error) {
 		return func(_ context.Context, s *scope) (ctrl.Result, error) {
@@ -132,7 +132,7 @@ func (w *world) run() (ctrl.Result, error) {
 	return loop.Run(w.t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "c"}}, &providertest.Cluster{})
 }
 
-func (w *world) stored() *providertest.Cluster {
+func (w *fixture) stored() *providertest.Cluster {
 	w.t.Helper()
 	c := cluster()
 	w.get = nil
@@ -140,9 +140,9 @@ func (w *world) stored() *providertest.Cluster {
 	return c
 }
 
-func TestAnObjectIsWorkedOnSummedUpAndStoredInTwoRequests(t *testing.T) {
+func TestReconcileRequests(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, cluster())
+	w := newFixture(t, cluster())
 	result, err := w.run()
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(result.RequeueAfter).To(Equal(time.Hour))
@@ -158,9 +158,9 @@ func TestAnObjectIsWorkedOnSummedUpAndStoredInTwoRequests(t *testing.T) {
 	w.Expect(w.patched).To(Equal(2), "nothing has changed")
 }
 
-func TestWhatFailingWorkHasFoundIsStored(t *testing.T) {
+func TestStatusIsStoredAfterError(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, cluster())
+	w := newFixture(t, cluster())
 	w.fails = errors.New("broken")
 	_, err := w.run()
 	w.Expect(err).To(MatchError(ContainSubstring("broken")))
@@ -168,9 +168,9 @@ func TestWhatFailingWorkHasFoundIsStored(t *testing.T) {
 	w.Expect(w.stored().Status.FailureDomains).To(HaveLen(1))
 }
 
-func TestAnObjectThatGoesWithItsFinalizerIsNoError(t *testing.T) {
+func TestFinalizerRemoval(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, deleted())
+	w := newFixture(t, deleted())
 	_, err := w.run()
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(w.called).To(Equal([]string{"delete", "summarize", "stored"}))
@@ -180,19 +180,19 @@ func TestAnObjectThatGoesWithItsFinalizerIsNoError(t *testing.T) {
 	w.Expect(w.called).To(HaveExactElements("delete", "summarize", "stored", "forget"))
 }
 
-func TestAPausedObjectIsLeftAloneAndSaysSo(t *testing.T) {
+func TestPaused(t *testing.T) {
 	t.Parallel()
-	for name, pause := range map[string]func(*world, *providertest.Cluster){
-		"by itself": func(_ *world, c *providertest.Cluster) {
+	for name, pause := range map[string]func(*fixture, *providertest.Cluster){
+		"by itself": func(_ *fixture, c *providertest.Cluster) {
 			c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 		},
-		"by its Cluster": func(w *world, _ *providertest.Cluster) { w.owner.Spec.Paused = ptr.To(true) },
+		"by its Cluster": func(w *fixture, _ *providertest.Cluster) { w.owner.Spec.Paused = ptr.To(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := cluster()
-			pause(&world{owner: &clusterv1.Cluster{}}, c)
-			w := newWorld(t, c)
+			pause(&fixture{owner: &clusterv1.Cluster{}}, c)
+			w := newFixture(t, c)
 			w.owner = &clusterv1.Cluster{}
 			pause(w, c)
 			_, err := w.run()
@@ -204,7 +204,7 @@ func TestAPausedObjectIsLeftAloneAndSaysSo(t *testing.T) {
 	}
 }
 
-func TestALostWriteIsNoErrorAmongOthers(t *testing.T) {
+func TestConflict(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	lost := fmt.Errorf("writing: %w", apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "s", errors.New("it was changed")))
@@ -228,11 +228,11 @@ func TestALostWriteIsNoErrorAmongOthers(t *testing.T) {
 	g.Expect(result.RequeueAfter).To(Equal(time.Hour))
 }
 
-func TestAKindMayHaveWorkToDoForAPausedObject(t *testing.T) {
+func TestPausedFunc(t *testing.T) {
 	t.Parallel()
 	c := cluster()
 	c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
-	w := newWorld(t, c)
+	w := newFixture(t, c)
 	w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) {
 		l.Paused = func(context.Context, *scope) (ctrl.Result, error) {
 			w.note("paused")
@@ -245,9 +245,9 @@ func TestAKindMayHaveWorkToDoForAPausedObject(t *testing.T) {
 	w.Expect(conditions.Has(w.stored(), clusterv1.PausedCondition)).To(BeFalse(), "that is the work's to say")
 }
 
-func TestAKindMayShowThatItIsNotPausedOnlyWhenItWas(t *testing.T) {
+func TestPausedOnlyWhenTrue(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, cluster())
+	w := newFixture(t, cluster())
 	w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) { l.PausedOnlyWhenTrue = true }
 	_, err := w.run()
 	w.Expect(err).NotTo(HaveOccurred())
@@ -261,12 +261,12 @@ func TestAKindMayShowThatItIsNotPausedOnlyWhenItWas(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatAnotherIsToWriteFirstIsLeftAsItIs(t *testing.T) {
+func TestObjectOfAnotherManager(t *testing.T) {
 	t.Parallel()
 	left := func(loop *reconcile.Loop[*providertest.Cluster, *scope]) {
 		loop.Quiet = func(*scope) time.Duration { return time.Second }
 	}
-	w := newWorld(t, cluster())
+	w := newFixture(t, cluster())
 	w.change = left
 	result, err := w.run()
 	w.Expect(err).NotTo(HaveOccurred())
@@ -279,14 +279,14 @@ func TestAnObjectThatAnotherIsToWriteFirstIsLeftAsItIs(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(conditions.IsTrue(w.stored(), clusterv1.PausedCondition)).To(BeTrue(), "that it is paused is said at once")
 
-	w = newWorld(t, deleted())
+	w = newFixture(t, deleted())
 	w.change = left
 	_, err = w.run()
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(w.called).To(ContainElement("delete"))
 }
 
-func TestConditionsThatAreAboutToChangeAreWrittenLaterAndWithWhateverElseChanges(t *testing.T) {
+func TestDelayedConditions(t *testing.T) {
 	t.Parallel()
 	const paused, deleting = "paused", "deleting"
 	for name, tc := range map[string]struct {
@@ -307,7 +307,7 @@ func TestConditionsThatAreAboutToChangeAreWrittenLaterAndWithWhateverElseChanges
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, cluster())
+			w := newFixture(t, cluster())
 			stage, domain, settle := "One", "a", time.Duration(0)
 			work := func(_ context.Context, s *scope) (ctrl.Result, error) {
 				status.False(s.cluster, "Stage", stage, "")
@@ -344,11 +344,11 @@ func TestConditionsThatAreAboutToChangeAreWrittenLaterAndWithWhateverElseChanges
 	}
 }
 
-func TestConditionsOfANewObjectMayBeLeftUnwrittenForAMoment(t *testing.T) {
+func TestNewObjectConditions(t *testing.T) {
 	t.Parallel()
 	c := cluster()
 	c.CreationTimestamp = metav1.Now()
-	w := newWorld(t, c)
+	w := newFixture(t, c)
 	w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) {
 		l.Finalizer, l.Normal = "", func(context.Context, *scope) (ctrl.Result, error) { return ctrl.Result{}, nil }
 		l.Settle = func(*scope) time.Duration { return time.Hour }
@@ -359,22 +359,22 @@ func TestConditionsOfANewObjectMayBeLeftUnwrittenForAMoment(t *testing.T) {
 	w.Expect(result.RequeueAfter).To(BeNumerically("~", time.Hour, time.Minute))
 }
 
-func TestNothingIsDoneForWhatIsNotReadyOrAnothers(t *testing.T) {
+func TestIgnoredObjects(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		change func(*world)
+		change func(*fixture)
 		called []string
 		fails  bool
 	}{
-		"nothing to be done":         {change: func(w *world) { w.idle = true }},
-		"another manager's":          {change: func(w *world) { w.filter = "mine" }, called: []string{"forget"}},
-		"it cannot be read":          {change: func(w *world) { w.get = errors.New("no answer") }, fails: true},
-		"the cache lags behind":      {change: func(w *world) { w.written.Note(newer()) }},
-		"a write of its former self": {change: func(w *world) { o := newer(); o.UID = "0"; w.written.Note(o) }, called: []string{"normal", "summarize", "stored"}},
+		"nothing to be done":         {change: func(w *fixture) { w.idle = true }},
+		"another manager's":          {change: func(w *fixture) { w.filter = "mine" }, called: []string{"forget"}},
+		"it cannot be read":          {change: func(w *fixture) { w.get = errors.New("no answer") }, fails: true},
+		"the cache lags behind":      {change: func(w *fixture) { w.written.Note(newer()) }},
+		"a write of its former self": {change: func(w *fixture) { o := newer(); o.UID = "0"; w.written.Note(o) }, called: []string{"normal", "summarize", "stored"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, cluster())
+			w := newFixture(t, cluster())
 			tc.change(w)
 			_, err := w.run()
 			w.Expect(err != nil).To(Equal(tc.fails))
@@ -389,9 +389,9 @@ func newer() *providertest.Cluster {
 	return c
 }
 
-func TestWhoeverLosesAgainstAnothersWriteComesAgainSoon(t *testing.T) {
+func TestConflictRequeues(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, cluster())
+	w := newFixture(t, cluster())
 	w.fails = apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "s", errors.New("it was changed"))
 	result, err := w.run()
 	w.Expect(err).NotTo(HaveOccurred())
@@ -399,7 +399,7 @@ func TestWhoeverLosesAgainstAnothersWriteComesAgainSoon(t *testing.T) {
 	w.Expect(w.stored().Status.FailureDomains).To(HaveLen(1))
 }
 
-func TestAConflictAmongOtherErrorsIsNoErrorAndHidesNone(t *testing.T) {
+func TestConflictAmongErrors(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	lost := apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "s", errors.New("it was changed"))
@@ -422,9 +422,9 @@ func TestAConflictAmongOtherErrorsIsNoErrorAndHidesNone(t *testing.T) {
 	g.Expect(err).To(MatchError("a: c, b: d"))
 }
 
-func TestWorkThatGoesOnWithoutWhatIsUndoneIsRepeatedWhenThatMayBeWrittenAndTellsIt(t *testing.T) {
+func TestToleratedRevertRequeues(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, cluster())
+	w := newFixture(t, cluster())
 	w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) {
 		gather := l.Gather
 		l.Gather = func(ctx context.Context, c *providertest.Cluster, p *patch.Patch) (*scope, error) {
@@ -442,9 +442,9 @@ func TestWorkThatGoesOnWithoutWhatIsUndoneIsRepeatedWhenThatMayBeWrittenAndTells
 	w.Expect(w.stored().Status.FailureDomains).To(HaveLen(1), "the work was done")
 }
 
-func TestAKindMayHaveWorkToDoForAnObjectThatDoesNotExist(t *testing.T) {
+func TestAbsent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, &providertest.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other"}})
+	w := newFixture(t, &providertest.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other"}})
 	w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) {
 		l.Absent = func(context.Context, client.ObjectKey) (ctrl.Result, error) {
 			w.note("absent")
@@ -457,9 +457,9 @@ func TestAKindMayHaveWorkToDoForAnObjectThatDoesNotExist(t *testing.T) {
 	w.Expect(w.called).To(Equal([]string{"forget", "absent"}))
 }
 
-func TestOwnersAreFoundOrNil(t *testing.T) {
+func TestOwners(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, cluster())
+	w := newFixture(t, cluster())
 	owned := cluster()
 	w.Expect(reconcile.ClusterOf(t.Context(), w.client, owned)).To(BeNil(), "nothing says which")
 	w.Expect(reconcile.OwnerCluster(t.Context(), w.client, owned)).To(BeNil())
@@ -473,9 +473,9 @@ func TestOwnersAreFoundOrNil(t *testing.T) {
 	w.Expect(reconcile.OwnerCluster(t.Context(), w.client, owned)).NotTo(BeNil())
 }
 
-func TestAMachineIsLeftAloneUntilItHasAMachineAndAClusterUnlessItGoes(t *testing.T) {
+func TestOwnersOf(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, cluster())
+	w := newFixture(t, cluster())
 	infra := &providertest.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "infra"}}
 	look := func(want bool) reconcile.Owners[*providertest.Cluster] {
 		t.Helper()
@@ -504,12 +504,12 @@ func TestAMachineIsLeftAloneUntilItHasAMachineAndAClusterUnlessItGoes(t *testing
 	w.Expect(look(false)).To(BeZero(), "its deletion needs none")
 }
 
-func TestTheInfrastructureOfAClusterThatIsGoneIsFoundByItsNameUnlessThatIsNotClear(t *testing.T) {
+func TestInfraClusterOfDeletedCluster(t *testing.T) {
 	t.Parallel()
 	named := func(name, of string) *providertest.Cluster {
 		return &providertest.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: of}}}
 	}
-	w := newWorld(t, named("infra", "one"))
+	w := newFixture(t, named("infra", "one"))
 	w.Expect(w.client.Create(t.Context(), named("another", "two"))).To(Succeed())
 	infra := &providertest.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}}
 	look := func() (*providertest.Cluster, error) {
@@ -522,7 +522,7 @@ func TestTheInfrastructureOfAClusterThatIsGoneIsFoundByItsNameUnlessThatIsNotCle
 	w.Expect(look()).To(BeNil(), "it can be either")
 }
 
-func TestWhatRemainsOfAClusterIsNamedByItsKind(t *testing.T) {
+func TestRemaining(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
@@ -543,10 +543,10 @@ func TestWhatRemainsOfAClusterIsNamedByItsKind(t *testing.T) {
 	g.Expect(remaining(infra)).To(Equal([]string{"Machine m", "MachineSet s"}))
 }
 
-func TestAPolicyThatStripsTheFinalizerIsToldAndTheObjectIsWrittenAgainAfterGrowingPauses(t *testing.T) {
+func TestStrippedFinalizer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, cluster())
+		w := newFixture(t, cluster())
 		recorder, strips, sent := events.NewFakeRecorder(100), true, 0
 		under := w.client.(client.WithWatch)
 		w.client = interceptor.NewClient(under, interceptor.Funcs{
@@ -590,7 +590,7 @@ type plain struct{}
 
 func (*plain) Owner() *clusterv1.Cluster { return nil }
 
-func TestWhatAPolicyStripsFromAKindWithoutConditionsIsToldByAnEventForEachWrite(t *testing.T) {
+func TestStrippedFinalizerEvent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g, sent, written, recorder := NewWithT(t), 0, patch.Written{}, events.NewFakeRecorder(100)

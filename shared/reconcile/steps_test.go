@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-func TestStepsRunUpToTheFirstThatFailsOrDoesNotProceed(t *testing.T) {
+func TestRunSteps(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for name, tc := range map[string]struct {
@@ -55,7 +55,7 @@ func TestStepsRunUpToTheFirstThatFailsOrDoesNotProceed(t *testing.T) {
 	}
 }
 
-func TestTheStepThatDoesNotProceedIsLoggedByItsName(t *testing.T) {
+func TestRunStepsLog(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var lines []string

@@ -20,7 +20,7 @@ func with(context, cluster, user string) string {
   users: [{name: u, user: {%s}}, {name: other, user: {tokenFile: /etc/passwd}}]}`, context, context, cluster, user)
 }
 
-func TestOnlyWhatIsInAKubeconfigItselfIsUsed(t *testing.T) {
+func TestParse(t *testing.T) {
 	g := NewWithT(t)
 	config, err := remote.Rules{}.Parse([]byte(with("x", "", "token: t")))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -49,7 +49,7 @@ func TestOnlyWhatIsInAKubeconfigItselfIsUsed(t *testing.T) {
 	}
 }
 
-func TestAProxyIsUsedThatTheAdministratorHasAllowed(t *testing.T) {
+func TestAllowedProxies(t *testing.T) {
 	t.Parallel()
 	for proxy, allowed := range map[string]bool{
 		"http://proxy.example.com":             true,

@@ -39,7 +39,7 @@ func read(t *testing.T, r client.Reader, cluster string) (*rest.Config, error) {
 	return clientcmd.RESTConfigFromKubeConfig(found.Data["value"])
 }
 
-func TestReaderRefusesAKubeconfigSecretThatNamesFiles(t *testing.T) {
+func TestReaderRejectsFiles(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var told []string
@@ -69,7 +69,7 @@ func TestReaderRefusesAKubeconfigSecretThatNamesFiles(t *testing.T) {
 	g.Expect(told).To(HaveLen(3), "it was good in the meantime")
 }
 
-func TestWhatAWorkloadClusterAnswersToOthersHasItsBounds(t *testing.T) {
+func TestReaderBoundsResponses(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

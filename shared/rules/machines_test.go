@@ -18,7 +18,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-func TestAMachineCountsForEveryDomainItIsOrIsToBeIn(t *testing.T) {
+func TestMachinesByDomain(t *testing.T) {
 	g := NewWithT(t)
 	machine := func(namespace, name, cluster, domain, assigned string) *clusterv1.Machine {
 		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}}}
@@ -41,7 +41,7 @@ func TestAMachineCountsForEveryDomainItIsOrIsToBeIn(t *testing.T) {
 	g.Expect(got).To(Equal(map[string][]string{"rack-1": {"both", "named"}, "rack-2": {"assigned"}}))
 }
 
-func TestTheOwnerOfAnInfrastructureClusterGoesBeforeItsLabel(t *testing.T) {
+func TestClusterName(t *testing.T) {
 	g := NewWithT(t)
 	cluster := &clusterv1.Cluster{}
 	g.Expect(ClusterName(cluster)).To(BeEmpty())
@@ -54,7 +54,7 @@ func TestTheOwnerOfAnInfrastructureClusterGoesBeforeItsLabel(t *testing.T) {
 	g.Expect(ClusterName(cluster)).To(Equal("owner"))
 }
 
-func TestOnlyADryRunOfTheTopologyControllerIsOne(t *testing.T) {
+func TestIsTopologyDryRun(t *testing.T) {
 	for name, tc := range map[string]struct{ dryRun, annotated, want bool }{
 		"dry run of the topology controller": {true, true, true},
 		"dry run of somebody else":           {true, false, false},

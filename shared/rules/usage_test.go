@@ -11,7 +11,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-func TestWhatIsInTheWayIsNamedAsFarAsItCanBeRead(t *testing.T) {
+func TestInUseBy(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(rules.InUseBy("Machine", []string{"ns/a"})).To(Equal("Machine ns/a is"))

@@ -81,7 +81,7 @@ func (w Webhooks[T]) setup(mgr ctrl.Manager) error {
 
 // ValidateCreate rejects an object with errors.
 func (w Webhooks[T]) ValidateCreate(ctx context.Context, object T) (admission.Warnings, error) {
-	warnings, errs, err := ask(ctx, w.Create, object)
+	warnings, errs, err := runRule(ctx, w.Create, object)
 	if err != nil {
 		return nil, err
 	}
@@ -106,14 +106,14 @@ func (w Webhooks[T]) ValidateUpdate(ctx context.Context, before, after T) (admis
 
 // ValidateDelete rejects a deletion only for the errors of Delete.
 func (w Webhooks[T]) ValidateDelete(ctx context.Context, object T) (admission.Warnings, error) {
-	warnings, errs, err := ask(ctx, w.Delete, object)
+	warnings, errs, err := runRule(ctx, w.Delete, object)
 	if err != nil {
 		return nil, err
 	}
 	return warnings, refuse(object, errs)
 }
 
-func ask[T client.Object](ctx context.Context, rule Rule[T], object T) (admission.Warnings, field.ErrorList, error) {
+func runRule[T client.Object](ctx context.Context, rule Rule[T], object T) (admission.Warnings, field.ErrorList, error) {
 	if rule == nil {
 		return nil, nil, nil
 	}

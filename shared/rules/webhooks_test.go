@@ -36,7 +36,7 @@ func (server) GetScheme() *runtime.Scheme { return runtime.NewScheme() }
 
 func (server) GetConverterRegistry() conversion.Registry { return conversion.NewRegistry() }
 
-func TestSetupNamesTheKindThatFails(t *testing.T) {
+func TestSetupError(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	setup := func(kinds ...rules.Kind) error {
@@ -75,7 +75,7 @@ func machine(cluster, providerID, version string) *clusterv1.Machine {
 	return m
 }
 
-func TestAnUpdateIsRefusedForWhatIsNewInIt(t *testing.T) {
+func TestValidateUpdate(t *testing.T) {
 	t.Parallel()
 	g, ctx, w := NewWithT(t), t.Context(), webhooks()
 	warnings, err := w.ValidateCreate(ctx, machine("bad", "b", ""))
@@ -102,7 +102,7 @@ func TestAnUpdateIsRefusedForWhatIsNewInIt(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred(), "every object can be deleted")
 }
 
-func TestRulesThatNeedMoreThanTheObjectAddToTheOthers(t *testing.T) {
+func TestCreateAndUpdateRules(t *testing.T) {
 	t.Parallel()
 	g, ctx, w, fails := NewWithT(t), t.Context(), webhooks(), errors.New("cannot be read")
 	rule := func(_ context.Context, m *clusterv1.Machine) (admission.Warnings, field.ErrorList, error) {

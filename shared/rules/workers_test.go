@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-func TestATopologyKeyThatTheProviderDoesNotKnowIsRefusedWithTheWayOut(t *testing.T) {
+func TestWorkersTopologyKey(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	path := field.NewPath("spec", "distribution", "workers")
@@ -27,7 +27,7 @@ func TestATopologyKeyThatTheProviderDoesNotKnowIsRefusedWithTheWayOut(t *testing
 		ContainSubstring("spec.distribution.workers.topologyKey"), ContainSubstring("must be topology.kubernetes.io/zone, topology.kubernetes.io/region with this provider: change it, or remove the field"))))
 }
 
-func TestWhatDoesNothingOfHowWorkersAreSpreadIsWarnedOf(t *testing.T) {
+func TestWarnWorkers(t *testing.T) {
 	t.Parallel()
 	path := field.NewPath("workers")
 	for name, tc := range map[string]struct {

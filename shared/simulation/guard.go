@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// patience is how long a watch may take to deliver a write. After that the cached object is trusted: if etcd was restored from a
+// timeout is how long a watch may take to deliver a write. After that the cached object is trusted: if etcd was restored from a
 // backup, its resourceVersions stay lower.
-const patience = time.Minute
+const timeout = time.Minute
 
 // Guard tracks the writes of a simulator, so that it does not repeat work because of a stale cache. The zero value is ready to
 // use.
@@ -52,7 +52,7 @@ func (g *Guard) Wait(obj client.Object) time.Duration {
 	if err != nil || order >= 0 {
 		return 0
 	}
-	return max(0, patience-time.Since(last.at))
+	return max(0, timeout-time.Since(last.at))
 }
 
 // Forget drops a deleted object.

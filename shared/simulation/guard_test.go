@@ -20,7 +20,7 @@ func node(uid types.UID, version string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "host", UID: uid, ResourceVersion: version}}
 }
 
-func TestWhatIsOlderThanTheLastWriteIsLeftAloneForAWhile(t *testing.T) {
+func TestGuard(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)

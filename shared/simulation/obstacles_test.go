@@ -80,7 +80,7 @@ func before(t *testing.T) (a *api, p *Proxy, ask func(method, path string) answe
 
 const pod = "/api/v1/namespaces/one/pods/p"
 
-func TestRequestsAreRefusedWithAStatusThatClientsUnderstand(t *testing.T) {
+func TestRefusals(t *testing.T) {
 	t.Parallel()
 	for code, reason := range map[int32]metav1.StatusReason{
 		http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests, http.StatusInternalServerError: metav1.StatusReasonInternalError,
@@ -106,7 +106,7 @@ func TestRequestsAreRefusedWithAStatusThatClientsUnderstand(t *testing.T) {
 	}
 }
 
-func TestChangeThatTimesOutIsMade(t *testing.T) {
+func TestTimeOut(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	a, p, ask := before(t)
@@ -120,7 +120,7 @@ func TestChangeThatTimesOutIsMade(t *testing.T) {
 	g.Expect(a.reached.Load()).To(BeEquivalentTo(2))
 }
 
-func TestConflictsAreThoseOfOneResourceOrOfAll(t *testing.T) {
+func TestConflicts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	_, p, ask := before(t)
@@ -146,7 +146,7 @@ func TestWatchesLag(t *testing.T) {
 	g.Expect(time.Since(began)).To(BeNumerically(">=", lag))
 }
 
-func TestWatchesEndBeforeTheirTime(t *testing.T) {
+func TestShorten(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	_, p, ask := before(t)
@@ -156,7 +156,7 @@ func TestWatchesEndBeforeTheirTime(t *testing.T) {
 	g.Expect(lines.Err()).NotTo(HaveOccurred(), "it ends as watches do")
 }
 
-func TestEachFaultIsMadeAndEnds(t *testing.T) {
+func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, fault := range ProxyFaults() {
 		g := NewWithT(t)
@@ -170,7 +170,7 @@ func TestEachFaultIsMadeAndEnds(t *testing.T) {
 	}
 }
 
-func TestHighestRateIsThatOfOneObjectWithinAMinute(t *testing.T) {
+func TestHighest(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	l := &Log{}

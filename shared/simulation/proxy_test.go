@@ -51,7 +51,7 @@ func told(t *testing.T, client *http.Client, url, token string) http.Header {
 	return response.Header
 }
 
-func TestUserIsKnownByItsTokenAndCannotBeSomebodyElse(t *testing.T) {
+func TestUserAuthentication(t *testing.T) {
 	g := NewWithT(t)
 	p, client := standing(t, Address{})
 	p.Admit("secret", User{Name: "jane", Groups: []string{"one", "two"}})
@@ -67,7 +67,7 @@ func TestUserIsKnownByItsTokenAndCannotBeSomebodyElse(t *testing.T) {
 	g.Expect(header["Told-Authorization"]).To(Equal([]string{"Bearer secret"}), "the API server may know it")
 }
 
-func TestFrontIsCalledByTheNameThatItIsGiven(t *testing.T) {
+func TestProxyAddress(t *testing.T) {
 	g := NewWithT(t)
 	free, err := ports.Reserve(1)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestRequestIsReadAsTheAPIServerReadsIt(t *testing.T) {
+func TestParseRequest(t *testing.T) {
 	for _, c := range []struct{ method, path, want string }{
 		{http.MethodGet, "/version", "get"},
 		{http.MethodGet, "/apis/kubevirt.io/v1", "get"},

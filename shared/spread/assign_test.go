@@ -76,7 +76,7 @@ func answer(given []spread.Assignment, refused []spread.Refusal) string {
 	return strings.Join(words, " ")
 }
 
-func TestMachinesAreAssignedDomains(t *testing.T) {
+func TestAssign(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		domains, machines string
@@ -123,7 +123,7 @@ func TestMachinesAreAssignedDomains(t *testing.T) {
 }
 
 // Logical domains are separated by the regions of failure domains: a1 and a2 are in north, b1 in south, and x has no region.
-func TestLogicalDomainsAreKeptApartByWhatFailureDomainsAreIn(t *testing.T) {
+func TestAssignByTopologyKey(t *testing.T) {
 	t.Parallel()
 	larger := map[string]string{"a1": "north", "a2": "north", "b1": "south"}
 	for name, tc := range map[string]struct {
@@ -157,7 +157,7 @@ func TestLogicalDomainsAreKeptApartByWhatFailureDomainsAreIn(t *testing.T) {
 	g.Expect(spread.Fits(c, "md-2", "md-a")).To(Succeed())
 }
 
-func TestMachineDeploymentsOfAClassAreSpreadTogetherOverLogicalDomains(t *testing.T) {
+func TestAssignClass(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	all := machines("x: - -; y: - -")
@@ -169,7 +169,7 @@ func TestMachineDeploymentsOfAClassAreSpreadTogetherOverLogicalDomains(t *testin
 	g.Expect(answer(given, refused)).To(Equal("x-a>a/storage-0 x-b>b/storage-1 y-c>c/storage-2 y-d>d/storage-3"))
 }
 
-func TestARefusalSaysWhetherDomainsOrRoomAreMissing(t *testing.T) {
+func TestRefusalError(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]error{"a!Cordoned": failuredomain.ErrNoDomain, "a=0": failuredomain.ErrNoCapacity} {
 		_, refused, err := spread.Assign(spread.Cluster{Domains: domains(text), Machines: machines("md: -")})
@@ -179,7 +179,7 @@ func TestARefusalSaysWhetherDomainsOrRoomAreMissing(t *testing.T) {
 	}
 }
 
-func TestClassIsTheLabelElseTheDeploymentAndFitsIntoAKey(t *testing.T) {
+func TestClass(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	labels := map[string]string{clusterv1.MachineDeploymentNameLabel: "one-md-0-x7k2p"}
@@ -196,7 +196,7 @@ func TestClassIsTheLabelElseTheDeploymentAndFitsIntoAKey(t *testing.T) {
 	g.Expect(spread.Class(nil)).To(BeEmpty())
 }
 
-func TestAMachineIsAssignedOnlyWhereThereIsRoomThatSuitsIt(t *testing.T) {
+func TestAssignSuitableCapacity(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		domains, machines string
@@ -232,7 +232,7 @@ func TestAMachineIsAssignedOnlyWhereThereIsRoomThatSuitsIt(t *testing.T) {
 	}
 }
 
-func TestAMachineWhoseLastHostThatSuitsIsGoneIsAssignedAnotherDomain(t *testing.T) {
+func TestReassignWithoutSuitableCapacity(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := spread.Cluster{Domains: domains("a=9 b=9"), Machines: machines("md: a a"), Room: map[string]map[string]int{"gpu": {"a": 1, "b": 1}}}
@@ -245,7 +245,7 @@ func TestAMachineWhoseLastHostThatSuitsIsGoneIsAssignedAnotherDomain(t *testing.
 	g.Expect(given).To(ConsistOf(And(HaveField("Domain", "b"), HaveField("From", "a"))))
 }
 
-func TestAVictimIsTakenWhereTheMostMachinesOfItsMachineDeploymentAre(t *testing.T) {
+func TestVictims(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		domains, machines string
@@ -277,7 +277,7 @@ func TestAVictimIsTakenWhereTheMostMachinesOfItsMachineDeploymentAre(t *testing.
 	}
 }
 
-func TestSeveralVictimsLeaveTheOthersAsEvenAsOneAfterTheOther(t *testing.T) {
+func TestSeveralVictims(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		domains, machines string
@@ -321,7 +321,7 @@ func replaceAll(g Gomega, c spread.Cluster, replicas int) (spread.Cluster, int) 
 	}
 }
 
-// carryOut applies assignments and sets the assigned machines to exist.
+// executeMove applies assignments and sets the assigned machines to exist.
 func carryOut(g Gomega, c spread.Cluster) spread.Cluster {
 	given, _, err := spread.Assign(c)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -348,7 +348,7 @@ func perKey(c spread.Cluster) map[string]int {
 }
 
 // The examples of the proposal: six machines over three logical domains, then two, then four.
-func TestChangingTheNumberOfLogicalDomainsReplacesTheFewestMachines(t *testing.T) {
+func TestChangedLogicalDomains(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := carryOut(g, spread.Cluster{Domains: domains("p q r s"), Machines: machines("md: - - - - - -"), Logical: 3})
@@ -371,7 +371,7 @@ func TestChangingTheNumberOfLogicalDomainsReplacesTheFewestMachines(t *testing.T
 	g.Expect(replaced).To(Equal(1), "one victim is enough for the fourth")
 }
 
-func TestAMachineFitsWhereItsKeyMayGo(t *testing.T) {
+func TestFits(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := spread.Cluster{Domains: domains("a b"), Machines: machines("md: a/md-0 b/md-1"), Logical: 3, Required: true}

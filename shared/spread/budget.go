@@ -139,9 +139,9 @@ func (s *scope) standing(md *clusterv1.MachineDeployment, machines []clusterv1.M
 	return leaving, append(against, unavailable(md, allowed)...)
 }
 
-// deadFirst reorders the machines that must leave: those that do not work come first, because losing them costs nothing.
+// unhealthyFirst reorders the machines that must leave: those that do not work come first, because losing them costs nothing.
 // Destinations may be exchanged.
-func (s *scope) deadFirst(moves []failuredomain.Move) {
+func (s *scope) unhealthyFirst(moves []failuredomain.Move) {
 	var at []int
 	var machines []failuredomain.Move
 	for i, move := range moves {

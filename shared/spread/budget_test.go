@@ -15,7 +15,7 @@ import (
 )
 
 // available sets the number of available machines and maxUnavailable of the MachineDeployment.
-func (w *world) available(n int32, maxUnavailable intstr.IntOrString) {
+func (w *fixture) available(n int32, maxUnavailable intstr.IntOrString) {
 	w.t.Helper()
 	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}
 	change(w, md, false, func(md *clusterv1.MachineDeployment) {
@@ -26,7 +26,7 @@ func (w *world) available(n int32, maxUnavailable intstr.IntOrString) {
 	change(w, md, true, func(md *clusterv1.MachineDeployment) { md.Status.AvailableReplicas = ptr.To(n) })
 }
 
-func TestADomainIsEmptiedWithinMaxUnavailableAlthoughAMachineElsewhereIsDead(t *testing.T) {
+func TestEvictionWithinMaxUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		maxUnavailable intstr.IntOrString
@@ -56,7 +56,7 @@ func TestADomainIsEmptiedWithinMaxUnavailableAlthoughAMachineElsewhereIsDead(t *
 	}
 }
 
-func TestDeadMachinesOfADomainThatMustBeEmptiedGoFirstAndWhateverIsUnavailable(t *testing.T) {
+func TestEvictionUnhealthyFirst(t *testing.T) {
 	t.Parallel()
 	w, r := settled(t, deleteOne(), 6)
 	w.fail("md-0004")
@@ -75,9 +75,9 @@ func TestDeadMachinesOfADomainThatMustBeEmptiedGoFirstAndWhateverIsUnavailable(t
 	w.Expect(w.workers().LastMove.Phase).To(Equal(faultlinev1.MoveCompleted))
 }
 
-func TestALevellingMoveIsMadeOnlyWhileAllMachinesAreAvailable(t *testing.T) {
+func TestBalancingRequiresAvailability(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, deleteOne())
+	w := newFixture(t, deleteOne())
 	r := w.withNewDomain()
 	w.available(5, intstr.FromInt32(3))
 	w.reconcile(r)

@@ -22,9 +22,9 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// settle is how long assignments are collected before they are reported: when five hundred machines are created within seconds,
+// settlePeriod is how long assignments are collected before they are reported: when five hundred machines are created within seconds,
 // the status is written a few times, not five hundred times.
-const settle = time.Second
+const settlePeriod = time.Second
 
 // Reconciler spreads the workers of clusters. Each request is for one cluster, so that all decisions about its machines are made
 // sequentially.
@@ -85,12 +85,12 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) (ctrl.Result, erro
 	case !s.cluster.GetDeletionTimestamp().IsZero() || !s.owner.DeletionTimestamp.IsZero() || annotations.IsPaused(s.owner, s.owner):
 		return ctrl.Result{}, nil
 	case annotations.HasPaused(s.cluster):
-		return r.steer(ctx, s, nobody)
+		return r.markForScaleDown(ctx, s, selectNone)
 	case !wanted.SpreadsWorkers():
-		if result, err := r.steer(ctx, s, nobody); err != nil || !result.IsZero() {
+		if result, err := r.markForScaleDown(ctx, s, selectNone); err != nil || !result.IsZero() {
 			return result, err
 		}
-		return ctrl.Result{}, r.withdraw(ctx, s)
+		return ctrl.Result{}, r.removeStatus(ctx, s)
 	}
 	return r.spread(ctx, s)
 }
@@ -109,7 +109,7 @@ func (r *Reconciler) spread(ctx context.Context, s *scope) (ctrl.Result, error) 
 	if err := r.label(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
-	if result, err := r.steer(ctx, s, s.victims); err != nil || !result.IsZero() {
+	if result, err := r.markForScaleDown(ctx, s, s.selectVictims); err != nil || !result.IsZero() {
 		return result, err
 	}
 	if wait := r.settling(client.ObjectKeyFromObject(s.cluster)); wait > 0 {
@@ -124,5 +124,5 @@ func (r *Reconciler) settling(cluster client.ObjectKey) time.Duration {
 	if !ok {
 		return 0
 	}
-	return settle - r.Clock.Since(last.(time.Time))
+	return settlePeriod - r.Clock.Since(last.(time.Time))
 }

@@ -26,7 +26,7 @@ import (
 )
 
 // start runs a manager with only this controller until the test ends, and returns its client.
-func (w *world) start() *counting {
+func (w *fixture) start() *counting {
 	w.t.Helper()
 	writes := &counting{}
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
@@ -39,9 +39,9 @@ func (w *world) start() *counting {
 	return writes
 }
 
-func TestFiftyMachinesMadeAtOnceAreSpreadEvenlyWithOneRequestEach(t *testing.T) {
+func TestFiftyMachines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w := newFixture(t, faultlinev1.WorkersDistribution{})
 	w.deployment("other")
 	writes := w.start()
 	w.scale("md", 50)
@@ -55,9 +55,9 @@ func TestFiftyMachinesMadeAtOnceAreSpreadEvenlyWithOneRequestEach(t *testing.T) 
 	w.Eventually(func() map[string]int { return w.placed("md", domain) }).Should(Equal(map[string]int{"a": 18, "b": 17, "c": 17}))
 }
 
-func TestAManagerThatIsKilledInTheMiddleIsFollowedByOneThatGoesOnEvenly(t *testing.T) {
+func TestRestartDuringAssignment(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w := newFixture(t, faultlinev1.WorkersDistribution{})
 	w.scale("md", 30)
 	killed := &counting{Client: api, enough: 13}
 	_, err := w.reconciler(killed).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
@@ -69,9 +69,9 @@ func TestAManagerThatIsKilledInTheMiddleIsFollowedByOneThatGoesOnEvenly(t *testi
 	w.Expect(next.patches.Load()).To(BeEquivalentTo(17), "what was assigned is not assigned again")
 }
 
-func TestAssignmentsThatTheCacheDoesNotShowYetCount(t *testing.T) {
+func TestStaleCacheCountsAssignments(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w := newFixture(t, faultlinev1.WorkersDistribution{})
 	w.scale("md", 4)
 	frozen := &providertest.MachineList{}
 	w.Expect(api.List(t.Context(), frozen, client.InNamespace(w.name))).To(Succeed())
@@ -88,9 +88,9 @@ func TestAssignmentsThatTheCacheDoesNotShowYetCount(t *testing.T) {
 	w.Expect(lagging.patches.Load()).To(BeEquivalentTo(6))
 }
 
-func TestAMachineThatSomebodyElseHasChangedIsDecidedAnew(t *testing.T) {
+func TestConflictIsDecidedAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w := newFixture(t, faultlinev1.WorkersDistribution{})
 	w.scale("md", 1)
 	frozen := &providertest.MachineList{}
 	w.Expect(api.List(t.Context(), frozen, client.InNamespace(w.name))).To(Succeed())
@@ -105,7 +105,7 @@ func TestAMachineThatSomebodyElseHasChangedIsDecidedAnew(t *testing.T) {
 	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"c": 1}))
 }
 
-func TestMachinesThatWaitSayWhatToDoAndGoOnWhenADomainIsActive(t *testing.T) {
+func TestWaitingMachines(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		domains, reason, message string
@@ -116,7 +116,7 @@ func TestMachinesThatWaitSayWhatToDoAndGoOnWhenADomainIsActive(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, faultlinev1.WorkersDistribution{})
+			w := newFixture(t, faultlinev1.WorkersDistribution{})
 			w.domains(tc.domains)
 			w.scale("md", 2)
 			r := w.reconciler(api)
@@ -134,9 +134,9 @@ func TestMachinesThatWaitSayWhatToDoAndGoOnWhenADomainIsActive(t *testing.T) {
 	}
 }
 
-func TestAnAssignmentIsTakenBackOnlyWhileNothingExists(t *testing.T) {
+func TestRevokeAssignment(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w := newFixture(t, faultlinev1.WorkersDistribution{})
 	w.scale("md", 1)
 	r := w.reconciler(api)
 	w.reconcile(r)
@@ -153,9 +153,9 @@ func TestAnAssignmentIsTakenBackOnlyWhileNothingExists(t *testing.T) {
 	w.Expect(w.machines("md")).To(HaveLen(1), "nothing is moved unasked")
 }
 
-func TestWhoNamesADomainOrBelongsToNoMachineDeploymentIsLeftAlone(t *testing.T) {
+func TestUnspreadMachines(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w := newFixture(t, faultlinev1.WorkersDistribution{})
 	w.machine("md", "named", func(m *clusterv1.Machine) { m.Spec.FailureDomain = "c" })
 	w.machine("alone", "alone", func(m *clusterv1.Machine) { delete(m.Labels, clusterv1.MachineDeploymentNameLabel) })
 	w.machine("pool", "pool", func(m *clusterv1.Machine) {
@@ -168,9 +168,9 @@ func TestWhoNamesADomainOrBelongsToNoMachineDeploymentIsLeftAlone(t *testing.T) 
 	w.Expect(writes.patches.Load()).To(BeZero())
 }
 
-func TestNothingIsWrittenInAPausedClusterNorInOneThatGoes(t *testing.T) {
+func TestPausedOrDeletedCluster(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w := newFixture(t, faultlinev1.WorkersDistribution{})
 	owner := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
 	change(w, owner, false, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
 	w.scale("md", 3)
@@ -187,9 +187,9 @@ func TestNothingIsWrittenInAPausedClusterNorInOneThatGoes(t *testing.T) {
 	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"": 3}))
 }
 
-func TestNothingIsWrittenWhenNothingHasChanged(t *testing.T) {
+func TestSteadyState(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](2)})
+	w := newFixture(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](2)})
 	w.scale("md", 4)
 	r := w.reconciler(api)
 	w.reconcile(r)
@@ -203,9 +203,9 @@ func TestNothingIsWrittenWhenNothingHasChanged(t *testing.T) {
 	w.Expect(w.infra.ResourceVersion).To(Equal(version))
 }
 
-func TestLogicalDomainsAreOnMachinesAndInfrastructureMachines(t *testing.T) {
+func TestLogicalDomainLabels(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](2)})
+	w := newFixture(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](2)})
 	w.scale("md", 5)
 	writes := &counting{Client: api}
 	w.reconcile(w.reconciler(writes))
@@ -220,9 +220,9 @@ func TestLogicalDomainsAreOnMachinesAndInfrastructureMachines(t *testing.T) {
 	w.Expect(w.workers().LogicalFailureDomains).To(Equal([]faultlinev1.DomainMachines{{Name: "md-0", Machines: 3}, {Name: "md-1", Machines: 2}}))
 }
 
-func TestMoreLogicalDomainsThanFailureDomainsWaitWhereThatIsRequired(t *testing.T) {
+func TestRequiredLogicalDomains(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](4), Required: ptr.To(true)})
+	w := newFixture(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](4), Required: ptr.To(true)})
 	w.scale("md", 4)
 	r := w.reconciler(api)
 	w.reconcile(r)
@@ -238,9 +238,9 @@ func TestMoreLogicalDomainsThanFailureDomainsWaitWhereThatIsRequired(t *testing.
 	w.Expect(w.balanced().Message).To(ContainSubstring("86 logical failure domains are empty"))
 }
 
-func TestLogicalDomainsThatAreKeptApartByRegionNeedToKnowTheRegions(t *testing.T) {
+func TestTopologyKeyRegion(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](2), Required: ptr.To(true), TopologyKey: corev1.LabelTopologyRegion})
+	w := newFixture(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](2), Required: ptr.To(true), TopologyKey: corev1.LabelTopologyRegion})
 	regions := func(of map[string]string) {
 		change(w, w.infra, true, func(infra *providertest.Cluster) {
 			infra.Status.FailureDomains = nil
@@ -275,12 +275,12 @@ func (byHost) Capabilities() provider.Capabilities {
 	return provider.Capabilities{SeparatesWithin: func(provider.Cluster) bool { return true }}
 }
 
-func TestLogicalDomainsThatAreKeptApartByHostAllGoToTheOneFailureDomainThatThereIs(t *testing.T) {
+func TestTopologyKeyHostname(t *testing.T) {
 	t.Parallel()
 	for name, required := range map[string]bool{"required": true, "not required": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](3), Required: &required, TopologyKey: corev1.LabelHostname})
+			w := newFixture(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](3), Required: &required, TopologyKey: corev1.LabelHostname})
 			w.domains("a")
 			w.scale("md", 6)
 			r := w.reconciler(api)
@@ -294,9 +294,9 @@ func TestLogicalDomainsThatAreKeptApartByHostAllGoToTheOneFailureDomainThatThere
 	}
 }
 
-func TestWhatIsSpreadNoMoreIsToldOfNoMore(t *testing.T) {
+func TestDisabledSpreadRemovesStatus(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w := newFixture(t, faultlinev1.WorkersDistribution{})
 	w.scale("md", 3)
 	r := w.reconciler(api)
 	w.reconcile(r)

@@ -20,7 +20,7 @@ import (
 )
 
 // recording returns a reconciler whose events are stored like those of every controller.
-func (w *world) recording() *spread.Reconciler {
+func (w *fixture) recording() *spread.Reconciler {
 	w.t.Helper()
 	r := w.reconciler(api)
 	testworld.Start(w.t, apiServer, nil, ctrl.Options{Scheme: scheme}, func(_ context.Context, mgr ctrl.Manager) error {
@@ -30,8 +30,8 @@ func (w *world) recording() *spread.Reconciler {
 	return r
 }
 
-// told returns the notes of all stored events with a reason.
-func (w *world) told(reason string) func() []string {
+// eventNotes returns the notes of all stored events with a reason.
+func (w *fixture) eventNotes(reason string) func() []string {
 	return func() []string {
 		list, notes := &eventsv1.EventList{}, []string(nil)
 		w.Expect(api.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
@@ -44,9 +44,9 @@ func (w *world) told(reason string) func() []string {
 	}
 }
 
-func TestAnEventThatIsTooLongIsStoredAndSaysWhereTheRestIs(t *testing.T) {
+func TestLongEvent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w := newFixture(t, faultlinev1.WorkersDistribution{})
 	w.domains("a!Cordoned")
 	for i := range 7 {
 		w.deployment(fmt.Sprintf("md-%d", i))
@@ -54,14 +54,14 @@ func TestAnEventThatIsTooLongIsStoredAndSaysWhereTheRestIs(t *testing.T) {
 	}
 	w.reconcile(w.recording())
 	w.Expect(len(w.balanced().Message)).To(BeNumerically(">", 1024))
-	w.Eventually(w.told(faultlinev1.ReasonWorkersWaiting)).Should(ConsistOf(And(
+	w.Eventually(w.eventNotes(faultlinev1.ReasonWorkersWaiting)).Should(ConsistOf(And(
 		HavePrefix("MachineDeployment md-0: 1 machines wait for a failure domain"), HaveSuffix("... (the rest is in the status)"),
 	)))
 }
 
-func TestWhatHappensToTwoMachineDeploymentsAtOnceIsToldOfBoth(t *testing.T) {
+func TestEventsOfTwoMachineDeployments(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, deleteOne())
+	w := newFixture(t, deleteOne())
 	w.deployment("other")
 	w.domains("a b")
 	w.scale("md", 6)
@@ -72,13 +72,13 @@ func TestWhatHappensToTwoMachineDeploymentsAtOnceIsToldOfBoth(t *testing.T) {
 	w.domains("a b c")
 	w.reconcile(r)
 	for _, reason := range []string{"WorkersAssigned", "WorkerMoveStarted"} {
-		w.Eventually(w.told(reason)).Should(ConsistOf(ContainSubstring("MachineDeployment md"), ContainSubstring("MachineDeployment other")), reason)
+		w.Eventually(w.eventNotes(reason)).Should(ConsistOf(ContainSubstring("MachineDeployment md"), ContainSubstring("MachineDeployment other")), reason)
 	}
 }
 
-func TestThatWorkersAreNotBalancedAnyMoreIsToldOnce(t *testing.T) {
+func TestNotBalancedEvent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w := newFixture(t, faultlinev1.WorkersDistribution{})
 	w.domains("a b")
 	w.scale("md", 6)
 	r := w.recording()
@@ -87,5 +87,5 @@ func TestThatWorkersAreNotBalancedAnyMoreIsToldOnce(t *testing.T) {
 	w.domains("a b c")
 	w.reconcile(r)
 	w.reconcile(r)
-	w.Eventually(w.told(faultlinev1.ReasonNotBalanced)).Should(ConsistOf(ContainSubstring("to be moved: Machine md-0001 from a to c")))
+	w.Eventually(w.eventNotes(faultlinev1.ReasonNotBalanced)).Should(ConsistOf(ContainSubstring("to be moved: Machine md-0001 from a to c")))
 }

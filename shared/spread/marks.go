@@ -11,8 +11,8 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// ahead is the maximum number of marked machines of a MachineDeployment that is not too large.
-const ahead = 10
+// maxMarks is the maximum number of marked machines of a MachineDeployment that is not too large.
+const maxMarks = 10
 
 // Marks returns the names of the machines of a MachineDeployment to mark, sorted by name, which is the order in which its
 // MachineSet deletes them. However few of them are deleted, they are the right ones: each is in one of the domains with the most
@@ -26,7 +26,7 @@ const ahead = 10
 // If gone machines are currently surplus and fewer are marked, the next victims are marked as well, because all of them are
 // deleted.
 func Marks(c Cluster, deployment string, marked []string, most, gone int) ([]string, error) {
-	r := c.roster(deployment)
+	r := c.newDeletionOrder(deployment)
 	if r.unwell() || r.inOnePlace() {
 		return r.victims(gone)
 	}
@@ -51,10 +51,10 @@ func Marks(c Cluster, deployment string, marked []string, most, gone int) ([]str
 // Unhealthy machines come before all others, ordered by rank. With logical domains, the machines of the whole class count, and
 // only those of the MachineDeployment are returned.
 func Victims(c Cluster, deployment string, n int) ([]string, error) {
-	return c.roster(deployment).victims(n)
+	return c.newDeletionOrder(deployment).victims(n)
 }
 
-func (r *roster) victims(n int) ([]string, error) {
+func (r *deletionOrder) victims(n int) ([]string, error) {
 	var names []string
 	for len(names) < n {
 		name, err := r.victim()
@@ -67,17 +67,17 @@ func (r *roster) victims(n int) ([]string, error) {
 	return names, nil
 }
 
-// roster holds the machines that are spread together. Some machines of one MachineDeployment among them must be deleted.
-type roster struct {
+// newDeletionOrder holds the machines that are spread together. Some machines of one MachineDeployment among them must be deleted.
+type deletionOrder struct {
 	domains  []failuredomain.Domain
 	machines []failuredomain.Machine
 	// own maps the names of machines that may be deleted to their ranks.
 	own map[string]Rank
 }
 
-// roster returns the machines of the MachineDeployment and, with logical domains, those of the whole class, which count as well.
-func (c Cluster) roster(deployment string) *roster {
-	r, group := &roster{own: map[string]Rank{}}, deployment
+// newDeletionOrder returns the machines of the MachineDeployment and, with logical domains, those of the whole class, which count as well.
+func (c Cluster) newDeletionOrder(deployment string) *deletionOrder {
+	r, group := &deletionOrder{own: map[string]Rank{}}, deployment
 	for i := range c.Machines {
 		if m := &c.Machines[i]; m.Deployment == deployment && !m.Deleting {
 			group = c.group(m)
@@ -91,7 +91,7 @@ func (c Cluster) roster(deployment string) *roster {
 }
 
 // remove removes machines.
-func (r *roster) remove(names ...string) {
+func (r *deletionOrder) remove(names ...string) {
 	r.machines = slices.DeleteFunc(slices.Clone(r.machines), func(m failuredomain.Machine) bool { return slices.Contains(names, m.Name) })
 	r.own = maps.Clone(r.own)
 	for _, name := range names {
@@ -100,7 +100,7 @@ func (r *roster) remove(names ...string) {
 }
 
 // highest returns the rank of the machines that must be deleted before all others.
-func (r *roster) highest() Rank {
+func (r *deletionOrder) highest() Rank {
 	highest := RankWell
 	for _, rank := range r.own {
 		highest = max(highest, rank)
@@ -108,9 +108,9 @@ func (r *roster) highest() Rank {
 	return highest
 }
 
-func (r *roster) unwell() bool { return r.highest() > RankWell }
+func (r *deletionOrder) unwell() bool { return r.highest() > RankWell }
 
-func (r *roster) inOnePlace() bool {
+func (r *deletionOrder) inOnePlace() bool {
 	places := map[string]bool{}
 	for i := range r.machines {
 		places[r.machines[i].Domain] = true
@@ -120,7 +120,7 @@ func (r *roster) inOnePlace() bool {
 
 // candidates returns the machines that may be deleted next, in groups of equal preference: those of the highest rank, from the
 // domains that hold one of them.
-func (r *roster) candidates() ([][]*failuredomain.Machine, error) {
+func (r *deletionOrder) candidates() ([][]*failuredomain.Machine, error) {
 	rank, held := r.highest(), map[string]bool{}
 	goes := func(name string) bool {
 		own, ok := r.own[name]
@@ -139,7 +139,7 @@ func (r *roster) candidates() ([][]*failuredomain.Machine, error) {
 
 // chain returns up to most machines, sorted by name. Each one may be deleted next once those before it are deleted. Preferred
 // machines are taken where possible.
-func (r *roster) chain(most int, preferred []string) ([]string, error) {
+func (r *deletionOrder) chain(most int, preferred []string) ([]string, error) {
 	left := *r
 	var names []string
 	for last := ""; len(names) < most; {
@@ -162,7 +162,7 @@ func (r *roster) chain(most int, preferred []string) ([]string, error) {
 }
 
 // victim returns the oldest machine that may be deleted next; "" if none exists.
-func (r *roster) victim() (string, error) {
+func (r *deletionOrder) victim() (string, error) {
 	groups, err := r.candidates()
 	if err != nil || len(groups) == 0 || len(groups[0]) == 0 {
 		return "", err

@@ -18,7 +18,7 @@ import (
 )
 
 // skew checks the exported skew of md; "" means that none is exported.
-func (w *world) skew(value string) {
+func (w *fixture) skew(value string) {
 	w.t.Helper()
 	want := ""
 	if value != "" {
@@ -31,9 +31,9 @@ faultline_failure_domain_worker_skew{cluster="one",machine_deployment="md",names
 	w.Expect(testutil.GatherAndCompare(w.registry, strings.NewReader(want), "faultline_failure_domain_worker_skew")).To(Succeed())
 }
 
-func TestTheSkewOfWorkersIsAMetricUnlessAnotherProgramChoosesThem(t *testing.T) {
+func TestWorkerSkewMetric(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w := newFixture(t, faultlinev1.WorkersDistribution{})
 	w.domains("a b c!Cordoned")
 	w.scale("md", 5)
 	r := w.reconciler(api)

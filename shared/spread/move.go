@@ -61,7 +61,7 @@ func (s *scope) groups(now, stable time.Time) ([]*group, error) {
 		g.against = append(g.against, s.heldBy(g)...)
 		s.brake(g)
 		if now.Before(g.resumes) {
-			g.against = append(g.against, s.circle(g))
+			g.against = append(g.against, s.undoneMoveMessage(g))
 		}
 		if now.Before(stable) {
 			g.against = append(g.against, fmt.Sprintf("the failure domains have changed: no machine is moved before %s", stable.UTC().Format(time.RFC3339)))
@@ -77,7 +77,7 @@ func (s *scope) plan(g *group) error {
 		return err
 	}
 	g.moves, g.left = s.withoutOthers(wish.Moves)
-	s.deadFirst(g.moves)
+	s.unhealthyFirst(g.moves)
 	for _, blocked := range wish.Blocked {
 		g.short = append(g.short, distribution.NoRoom(blocked.Message))
 	}
@@ -95,7 +95,7 @@ func (s *scope) plan(g *group) error {
 	g.against = append(g.against, s.blocking(g, allowed)...)
 	if s.state.Logical > 0 && len(g.moves) > 0 {
 		if err := Fits(s.state, g.moves[0].To, g.moves[0].Machine); err != nil {
-			g.against = append(g.against, s.wayOut(Refusal{Key: g.moves[0].To, Err: err}))
+			g.against = append(g.against, s.fix(Refusal{Key: g.moves[0].To, Err: err}))
 		}
 	}
 	return nil
@@ -229,7 +229,7 @@ func (r *Reconciler) remove(ctx context.Context, s *scope, md *clusterv1.Machine
 	}
 	leaving, against := s.standing(live, machines.Items, name)
 	if leaving == nil || len(against) > 0 || len(machines.Items) != int(ptr.Deref(live.Spec.Replicas, 1)) {
-		return ctrl.Result{RequeueAfter: settle}, nil // once the cache has caught up, the move is aborted or continued
+		return ctrl.Result{RequeueAfter: settlePeriod}, nil // once the cache has caught up, the move is aborted or continued
 	}
 	err := r.Client.Delete(ctx, leaving, client.Preconditions{UID: &leaving.UID, ResourceVersion: &leaving.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {

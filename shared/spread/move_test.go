@@ -29,7 +29,7 @@ func deleteOne() faultlinev1.WorkersDistribution {
 
 // moveAll simulates MachineSet and provider until the machines are spread, and returns the number of moves. It checks that at
 // most one replica is missing at any time.
-func (w *world) moveAll(r *spread.Reconciler) int {
+func (w *fixture) moveAll(r *spread.Reconciler) int {
 	w.t.Helper()
 	md := &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}
 	w.Expect(api.Get(w.t.Context(), client.ObjectKeyFromObject(md), md)).To(Succeed())
@@ -51,7 +51,7 @@ func (w *world) moveAll(r *spread.Reconciler) int {
 }
 
 // withNewDomain creates a MachineDeployment with six machines spread over two failure domains, and then adds a third domain.
-func (w *world) withNewDomain() *spread.Reconciler {
+func (w *fixture) withNewDomain() *spread.Reconciler {
 	w.t.Helper()
 	w.domains("a b")
 	w.scale("md", 6)
@@ -62,9 +62,9 @@ func (w *world) withNewDomain() *spread.Reconciler {
 	return r
 }
 
-func TestDeleteOneMovesMachinesOntoADomainThatIsNewOneAtATime(t *testing.T) {
+func TestDeleteOneNewDomain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, deleteOne())
+	w := newFixture(t, deleteOne())
 	r := w.withNewDomain()
 	w.Expect(w.moveAll(r)).To(Equal(2))
 	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 2, "b": 2, "c": 2}))
@@ -76,7 +76,7 @@ func TestDeleteOneMovesMachinesOntoADomainThatIsNewOneAtATime(t *testing.T) {
 	w.Expect(testutil.GatherAndCount(w.registry, "faultline_failure_domain_moves_total")).To(Equal(1))
 }
 
-func TestDeleteOneEmptiesADomainThatIsToBeEmptied(t *testing.T) {
+func TestDeleteOneEviction(t *testing.T) {
 	t.Parallel()
 	w, r := settled(t, deleteOne(), 3)
 	w.domains("a!Evicting b c")
@@ -84,7 +84,7 @@ func TestDeleteOneEmptiesADomainThatIsToBeEmptied(t *testing.T) {
 	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"b": 2, "c": 1}))
 }
 
-func TestChangingTheNumberOfLogicalDomainsOfAClusterReplacesTheFewestMachines(t *testing.T) {
+func TestDeleteOneChangedLogicalDomains(t *testing.T) {
 	t.Parallel()
 	wanted := deleteOne()
 	wanted.DesiredFailureDomains = ptr.To[int32](3)
@@ -99,53 +99,53 @@ func TestChangingTheNumberOfLogicalDomainsOfAClusterReplacesTheFewestMachines(t 
 	w.Expect(w.placed("md", key)).To(Equal(map[string]int{"md-0": 2, "md-1": 2, "md-2": 1, "md-3": 1}))
 }
 
-func TestNoMachineIsMovedWhileAnythingSpeaksAgainstIt(t *testing.T) {
+func TestMoveGuards(t *testing.T) {
 	t.Parallel()
-	deploymentStatus := func(how func(*clusterv1.MachineDeployment)) func(*world) {
-		return func(w *world) { change(w, &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}, true, how) }
+	deploymentStatus := func(how func(*clusterv1.MachineDeployment)) func(*fixture) {
+		return func(w *fixture) { change(w, &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}, true, how) }
 	}
 	for name, tc := range map[string]struct {
-		change  func(*world)
+		change  func(*fixture)
 		message string
 	}{
 		"a replica is not available":  {deploymentStatus(func(md *clusterv1.MachineDeployment) { md.Status.AvailableReplicas = ptr.To[int32](5) }), "5 of 6 replicas of MachineDeployment md are available"},
 		"a rollout is under way":      {deploymentStatus(func(md *clusterv1.MachineDeployment) { md.Status.UpToDateReplicas = ptr.To[int32](1) }), "1 of 6 replicas of MachineDeployment md are up to date"},
 		"it was changed a moment ago": {deploymentStatus(func(md *clusterv1.MachineDeployment) { md.Status.ObservedGeneration-- }), "has just changed"},
-		"the user has marked a machine": {func(w *world) {
+		"the user has marked a machine": {func(w *fixture) {
 			change(w, &clusterv1.Machine{ObjectMeta: w.meta("md-0002")}, false, func(m *clusterv1.Machine) {
 				m.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: "yes"}
 			})
 		}, "Machine md-0002 has the annotation cluster.x-k8s.io/delete-machine, which Faultline has not set"},
-		"the failure domains have just changed": {func(w *world) {
+		"the failure domains have just changed": {func(w *fixture) {
 			change(w, w.infra, true, func(c *providertest.Cluster) {
 				c.Status.Distribution.FailureDomainsSince = metav1.NewTime(w.clock.Now().Add(time.Minute))
 			})
 		}, "the failure domains have changed"},
-		"a machine is unhealthy": {func(w *world) {
+		"a machine is unhealthy": {func(w *fixture) {
 			change(w, &clusterv1.Machine{ObjectMeta: w.meta("md-0003")}, true, func(m *clusterv1.Machine) {
 				m.Status.Conditions = []metav1.Condition{{
 					Type: clusterv1.MachineHealthCheckSucceededCondition, Status: metav1.ConditionFalse, Reason: "Failed", LastTransitionTime: metav1.Now(),
 				}}
 			})
 		}, "unhealthy: md-0003"},
-		"the user wants a machine remediated": {func(w *world) {
+		"the user wants a machine remediated": {func(w *fixture) {
 			change(w, &clusterv1.Machine{ObjectMeta: w.meta("md-0003")}, false, func(m *clusterv1.Machine) {
 				m.Annotations = map[string]string{clusterv1.RemediateMachineAnnotation: ""}
 			})
 		}, "unhealthy: md-0003"},
-		"a machine is being remediated": {func(w *world) {
+		"a machine is being remediated": {func(w *fixture) {
 			change(w, &clusterv1.Machine{ObjectMeta: w.meta("md-0003")}, true, func(m *clusterv1.Machine) {
 				conditions.Set(m, metav1.Condition{Type: clusterv1.MachineOwnerRemediatedCondition, Status: metav1.ConditionFalse, Reason: "Remediating"})
 			})
 		}, "unhealthy: md-0003"},
-		"it is not asked for": {func(w *world) {
+		"it is not asked for": {func(w *fixture) {
 			w.want(func(wanted *faultlinev1.WorkersDistribution) { wanted.Rebalance = faultlinev1.WorkersRebalanceOff })
 		}, "rebalance is Off"},
-		"the new domain has no room": {func(w *world) { w.domains("a b c=0") }, "no capacity for 2 more machines in: c"},
+		"the new domain has no room": {func(w *fixture) { w.domains("a b c=0") }, "no capacity for 2 more machines in: c"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, deleteOne())
+			w := newFixture(t, deleteOne())
 			w.domains("a b")
 			w.scale("md", 6)
 			r := w.reconciler(api)
@@ -195,9 +195,9 @@ func (p particular) Capacity(context.Context, client.Object) (map[string]int, er
 	return p.room, nil
 }
 
-func TestWorkersAreAssignedWhereThereIsRoomThatSuitsThemAndElseWait(t *testing.T) {
+func TestSuitableCapacity(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{})
+	w := newFixture(t, faultlinev1.WorkersDistribution{})
 	w.domains("a=9 b=9 c=9")
 	w.scale("md", 4)
 	r, p := w.reconciler(api), particular{selective{unsuited: ptr.To("")}, map[string]int{"b": 2, "c": 1}}
@@ -215,12 +215,12 @@ func TestWorkersAreAssignedWhereThereIsRoomThatSuitsThemAndElseWait(t *testing.T
 	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 1, "b": 2, "c": 1}))
 }
 
-func TestNoMachineIsMovedToWhereNothingSuitsItsReplacement(t *testing.T) {
+func TestMoveRequiresSuitableDomain(t *testing.T) {
 	t.Parallel()
 	for name, logical := range map[string]*int32{"failure domains": nil, "logical failure domains": ptr.To[int32](2)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, deleteOne())
+			w := newFixture(t, deleteOne())
 			w.want(func(wanted *faultlinev1.WorkersDistribution) { wanted.DesiredFailureDomains = logical })
 			w.domains("a b")
 			w.scale("md", 6)
@@ -243,19 +243,19 @@ func TestNoMachineIsMovedToWhereNothingSuitsItsReplacement(t *testing.T) {
 }
 
 // A manager that stops between the two writes leaves a record, and the machine unchanged.
-func TestAMoveThatIsRecordedIsCarriedOutOrTakenBackByTheNextManager(t *testing.T) {
+func TestRestartDuringMove(t *testing.T) {
 	t.Parallel()
 	for name, available := range map[string]int32{"carried out": 6, "taken back": 5} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, deleteOne())
+			w := newFixture(t, deleteOne())
 			w.domains("a b")
 			w.scale("md", 6)
 			w.reconcile(w.reconciler(api))
 			w.exist()
 			w.domains("a b c")
 			dying := w.reconciler(api)
-			dying.Live = dead{api}
+			dying.Live = failingClient{api}
 			_, err := dying.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
 			w.Expect(err).To(MatchError("the manager is dead"))
 			move := w.workers().CurrentMove

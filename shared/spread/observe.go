@@ -179,12 +179,12 @@ func (r *Reconciler) stateOf(m member) Machine {
 
 // unhealthy reports whether a machine will be replaced or its Node is not healthy, so that it is not available.
 func unhealthy(machine *clusterv1.Machine) bool {
-	return machines.Unhealthy(machine) || unwell(machine)
+	return machines.Unhealthy(machine) || isUnwell(machine)
 }
 
-// unwell reports whether a machine has failed a health check or its Node is not healthy, by the rules of Cluster API's MachineSet
+// isUnwell reports whether a machine has failed a health check or its Node is not healthy, by the rules of Cluster API's MachineSet
 // controller.
-func unwell(machine *clusterv1.Machine) bool {
+func isUnwell(machine *clusterv1.Machine) bool {
 	return conditions.IsFalse(machine, clusterv1.MachineHealthCheckSucceededCondition) ||
 		machine.Status.NodeRef.IsDefined() && conditions.IsFalse(machine, clusterv1.MachineNodeHealthyCondition)
 }
@@ -195,7 +195,7 @@ func rankOf(machine *clusterv1.Machine) Rank {
 	switch {
 	case updating:
 		return RankUpdating
-	case unwell(machine) || !machine.Status.NodeRef.IsDefined():
+	case isUnwell(machine) || !machine.Status.NodeRef.IsDefined():
 		return RankUnwell
 	}
 	return RankWell

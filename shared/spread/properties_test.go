@@ -66,7 +66,7 @@ func assign(t *rapid.T, c spread.Cluster) (map[string]spread.Assignment, []sprea
 	return byName, refused
 }
 
-func TestEveryMachineThatWaitsIsAnsweredAndNothingElseIsMoved(t *testing.T) {
+func TestAssignAnswersEveryMachine(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := anyCluster(t)
@@ -91,7 +91,7 @@ func TestEveryMachineThatWaitsIsAnsweredAndNothingElseIsMoved(t *testing.T) {
 	})
 }
 
-func TestADomainIsGivenNoMoreThanItCanTake(t *testing.T) {
+func TestAssignRespectsCapacity(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := anyCluster(t)
@@ -114,7 +114,7 @@ func TestADomainIsGivenNoMoreThanItCanTake(t *testing.T) {
 	})
 }
 
-func TestRequiredKeepsTwoKeysOfAClassOutOfADomain(t *testing.T) {
+func TestAssignRequired(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := anyCluster(t)
@@ -138,7 +138,7 @@ func TestRequiredKeepsTwoKeysOfAClassOutOfADomain(t *testing.T) {
 	})
 }
 
-func TestTheOrderOfMachinesAndDomainsDoesNotMatter(t *testing.T) {
+func TestAssignIsDeterministic(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := anyCluster(t)
@@ -151,7 +151,7 @@ func TestTheOrderOfMachinesAndDomainsDoesNotMatter(t *testing.T) {
 	})
 }
 
-func TestAssigningAgainAssignsNothing(t *testing.T) {
+func TestAssignIsIdempotent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := anyCluster(t)
@@ -167,7 +167,7 @@ func TestAssigningAgainAssignsNothing(t *testing.T) {
 	})
 }
 
-func TestMachinesMadeAtOnceAreSpreadAsMachinesMadeOneByOne(t *testing.T) {
+func TestAssignOneByOne(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n, d := rapid.IntRange(0, 60).Draw(t, "n"), rapid.IntRange(1, 7).Draw(t, "d")
@@ -189,7 +189,7 @@ func TestMachinesMadeAtOnceAreSpreadAsMachinesMadeOneByOne(t *testing.T) {
 }
 
 // By the proposal's rule, the fewest replacements are the surplus over the maximum or, if greater, the deficit to the minimum.
-func TestReplacementsAreTheFewestForAnyChangeOfTheNumberOfLogicalDomains(t *testing.T) {
+func TestFewestReplacements(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)
@@ -265,7 +265,7 @@ func anyMarks(t *rapid.T, c spread.Cluster) []string {
 	return marked
 }
 
-func TestHoweverManyOfTheMarkedMachinesGoTheOthersAreAsEvenAsCanBe(t *testing.T) {
+func TestMarksKeepSpreadEven(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)
@@ -293,7 +293,7 @@ func TestHoweverManyOfTheMarkedMachinesGoTheOthersAreAsEvenAsCanBe(t *testing.T)
 	})
 }
 
-func TestNoMachineThatWorksIsDeletedBeforeOneThatDoesNot(t *testing.T) {
+func TestMarksUnhealthyFirst(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)

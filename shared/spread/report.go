@@ -25,8 +25,8 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// mostReported is the maximum number of MachineDeployments in the status.
-const mostReported = 1000
+// maxReported is the maximum number of MachineDeployments in the status.
+const maxReported = 1000
 
 // report writes the spread of the machines to the status, moves a machine if required, and records events about moves. A move is
 // stored in the status before its machine is deleted: the write also changes the condition, so it is sent with the
@@ -59,8 +59,8 @@ func (r *Reconciler) report(ctx context.Context, s *scope, refused []Refusal) (c
 		return ctrl.Result{}, err
 	}
 	r.clusters.Note(s.cluster)
-	r.tell(s, ended, before, condition)
-	result, err := r.carryOut(ctx, s)
+	r.emitEvents(s, ended, before, condition)
+	result, err := r.executeMove(ctx, s)
 	if err == nil && result.RequeueAfter == 0 {
 		cramped := len(refused) > 0 && len(s.state.Room) > 0
 		result.RequeueAfter = again(resumes(groups, stable, now), moves(groups), unsuited, cramped)
@@ -76,11 +76,11 @@ func (r *Reconciler) report(ctx context.Context, s *scope, refused []Refusal) (c
 func again(resumes time.Duration, moves, unsuited, cramped bool) time.Duration {
 	switch {
 	case moves && unsuited:
-		return max(resumes, lookAgain)
+		return max(resumes, recheckInterval)
 	case moves && resumes > 0:
 		return resumes
 	case cramped:
-		return lookAgain
+		return recheckInterval
 	}
 	return 0
 }
@@ -97,9 +97,9 @@ func resumes(groups []*group, stable, now time.Time) time.Duration {
 	return first
 }
 
-// lookAgain is the interval at which to check whether a failure domain suits a machine. A change that makes it suitable need not
+// recheckInterval is the interval at which to check whether a failure domain suits a machine. A change that makes it suitable need not
 // change the reported state of the domain.
-const lookAgain = time.Minute
+const recheckInterval = time.Minute
 
 // unsuited reports whether a move is blocked because nothing in the domain suits its replacement.
 func (r *Reconciler) unsuited(ctx context.Context, s *scope, groups []*group) (bool, error) {
@@ -131,8 +131,8 @@ func (r *Reconciler) unsuited(ctx context.Context, s *scope, groups []*group) (b
 	return found, nil
 }
 
-// withdraw removes everything about workers from the status, because they are no longer spread.
-func (r *Reconciler) withdraw(ctx context.Context, s *scope) error {
+// removeStatus removes everything about workers from the status, because they are no longer spread.
+func (r *Reconciler) removeStatus(ctx context.Context, s *scope) error {
 	r.Metrics.SetWorkers(client.ObjectKeyFromObject(s.owner), nil)
 	p := patch.From(s.cluster)
 	p.SharedConditions = true
@@ -156,7 +156,7 @@ func (r *Reconciler) reportUndone(ctx context.Context, s *scope, undone *patch.R
 		return err
 	}
 	r.clusters.Note(s.cluster)
-	r.tell(s, nil, before, condition)
+	r.emitEvents(s, nil, before, condition)
 	return nil
 }
 
@@ -204,7 +204,7 @@ func (r *Reconciler) moves(ctx context.Context, s *scope, groups []*group) ([]ou
 		for _, md := range g.deployments {
 			workers := s.counted(md, g)
 			workers.CurrentMove, workers.LastMove = former[md.Name].CurrentMove, former[md.Name].LastMove
-			ended, err := r.goOn(ctx, s, md, g, &workers)
+			ended, err := r.continueMove(ctx, s, md, g, &workers)
 			if err != nil {
 				return nil, err
 			}
@@ -214,13 +214,13 @@ func (r *Reconciler) moves(ctx context.Context, s *scope, groups []*group) ([]ou
 		changed = append(changed, s.start(known.Workers, g, r.Clock.Now())...)
 	}
 	slices.SortFunc(known.Workers, func(a, b faultlinev1.WorkersDistributionStatus) int { return strings.Compare(a.Name, b.Name) })
-	known.Workers = known.Workers[:min(len(known.Workers), mostReported)]
+	known.Workers = known.Workers[:min(len(known.Workers), maxReported)]
 	return changed, nil
 }
 
-// goOn updates the current move of a MachineDeployment. Before a move is aborted, it checks in the API server that its machine
+// continueMove updates the current move of a MachineDeployment. Before a move is aborted, it checks in the API server that its machine
 // has not been deleted, because the cache may be stale.
-func (r *Reconciler) goOn(
+func (r *Reconciler) continueMove(
 	ctx context.Context, s *scope, md *clusterv1.MachineDeployment, g *group, workers *faultlinev1.WorkersDistributionStatus,
 ) ([]outcome, error) {
 	if workers.CurrentMove == nil {
@@ -263,8 +263,8 @@ func (s *scope) start(all []faultlinev1.WorkersDistributionStatus, g *group, now
 	return nil
 }
 
-// carryOut deletes the machines of recorded moves.
-func (r *Reconciler) carryOut(ctx context.Context, s *scope) (ctrl.Result, error) {
+// executeMove deletes the machines of recorded moves.
+func (r *Reconciler) executeMove(ctx context.Context, s *scope) (ctrl.Result, error) {
 	_, known := s.cluster.Distribution()
 	var result ctrl.Result
 	for _, workers := range known.Workers {
@@ -287,8 +287,8 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope) (ctrl.Result, error
 	return result, nil
 }
 
-// tell records events after the status has been stored.
-func (r *Reconciler) tell(s *scope, changed []outcome, before *metav1.Condition, condition metav1.Condition) {
+// emitEvents records events after the status has been stored.
+func (r *Reconciler) emitEvents(s *scope, changed []outcome, before *metav1.Condition, condition metav1.Condition) {
 	for _, o := range changed {
 		m := o.move
 		text := fmt.Sprintf("Machine %s of MachineDeployment %s", m.Machine, o.deployment)
@@ -302,7 +302,7 @@ func (r *Reconciler) tell(s *scope, changed []outcome, before *metav1.Condition,
 			r.Recorder.Eventf(s.cluster, nil, corev1.EventTypeWarning, "WorkerMoveAborted", "Move", "%s stays: %s", text, m.Message)
 		default:
 			r.Recorder.Eventf(s.cluster, nil, corev1.EventTypeNormal, "WorkerMoveStarted", "Move",
-				"Deleting %s, so that its MachineSet creates one in %s instead of %s", text, m.To, orNowhere(m.From))
+				"Deleting %s, so that its MachineSet creates one in %s instead of %s", text, m.To, domainOrNone(m.From))
 		}
 	}
 	if worsened(before, condition) {
@@ -333,7 +333,7 @@ func replacedBy(move faultlinev1.MachineMove) string {
 	return ", and Machine " + move.Replacement + " is there instead"
 }
 
-func orNowhere(domain string) string {
+func domainOrNone(domain string) string {
 	if domain == "" {
 		return "none"
 	}

@@ -106,7 +106,7 @@ func some(t *rapid.T, what string, most int) int {
 	return rapid.IntRange(1, most).Draw(t, what)
 }
 
-func TestMachinesAreAsEvenAfterARolloutAsBeforeIt(t *testing.T) {
+func TestRollout(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRollout(t)
@@ -117,7 +117,7 @@ func TestMachinesAreAsEvenAfterARolloutAsBeforeIt(t *testing.T) {
 	})
 }
 
-func TestARolloutThatIsTakenBackLeavesMachinesAsEven(t *testing.T) {
+func TestRollback(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRollout(t)
@@ -131,7 +131,7 @@ func TestARolloutThatIsTakenBackLeavesMachinesAsEven(t *testing.T) {
 	})
 }
 
-func TestLogicalDomainsAreAsEvenAfterARolloutAsBeforeIt(t *testing.T) {
+func TestRolloutLogicalDomains(t *testing.T) {
 	t.Parallel()
 	for name, larger := range map[string]map[string]string{
 		"failure domains": nil,
@@ -178,7 +178,7 @@ func TestLogicalDomainsAreAsEvenAfterARolloutAsBeforeIt(t *testing.T) {
 	}
 }
 
-func TestMachineDeploymentsOfAClassStaySpreadTogetherWhenOneIsRolledOut(t *testing.T) {
+func TestRolloutClass(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	all := machines("x: a/s-0 a/s-0 b/s-1; y: c/s-2 - -")
@@ -194,14 +194,14 @@ func TestMachineDeploymentsOfAClassStaySpreadTogetherWhenOneIsRolledOut(t *testi
 }
 
 // next creates a machine of the next MachineSet that exists.
-func (w *world) next(r *spread.Reconciler, name string) {
+func (w *fixture) next(r *spread.Reconciler, name string) {
 	w.t.Helper()
 	w.machine("md", name, func(m *clusterv1.Machine) { m.Labels[clusterv1.MachineSetNameLabel] = "md-next" })
 	w.reconcile(r)
 	w.exist()
 }
 
-func TestWorkersAreSpreadWhenTheLastMachineOfTheOldMachineSetIsGone(t *testing.T) {
+func TestSpreadAfterRollout(t *testing.T) {
 	t.Parallel()
 	w, r := settled(t, faultlinev1.WorkersDistribution{}, 3)
 	for _, old := range w.machines("md") {
@@ -211,7 +211,7 @@ func TestWorkersAreSpreadWhenTheLastMachineOfTheOldMachineSetIsGone(t *testing.T
 	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 1, "b": 1, "c": 1}))
 }
 
-func TestWhileARolloutIsUnderWayOnlyMachinesThatStayAreToBeSpread(t *testing.T) {
+func TestRolloutCountsRemainingMachines(t *testing.T) {
 	t.Parallel()
 	w, r := settled(t, faultlinev1.WorkersDistribution{}, 3)
 	w.next(r, "md-next-1")
@@ -221,7 +221,7 @@ func TestWhileARolloutIsUnderWayOnlyMachinesThatStayAreToBeSpread(t *testing.T) 
 	w.Expect(w.balanced().Status).To(Equal(metav1.ConditionTrue), w.balanced().Message)
 }
 
-func TestAMachineThatReplacesOneThatWasDeletedByHandGoesWhereOneIsMissing(t *testing.T) {
+func TestReplacementOfDeletedMachine(t *testing.T) {
 	t.Parallel()
 	w, r := settled(t, faultlinev1.WorkersDistribution{}, 6)
 	change(w, &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}, false, func(md *clusterv1.MachineDeployment) {

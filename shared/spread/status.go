@@ -46,7 +46,7 @@ func (s *scope) counted(md *clusterv1.MachineDeployment, g *group) faultlinev1.W
 	}
 	workers.FailureDomains = counts(places, faultlinev1.MaxFailureDomains)
 	if s.state.Logical > 0 {
-		workers.LogicalFailureDomains = counts(logical, mostReported)
+		workers.LogicalFailureDomains = counts(logical, maxReported)
 	}
 	for _, move := range g.moves {
 		if names[move.Machine] && len(workers.Plan) < faultlinev1.MaxFailureDomains {
@@ -115,9 +115,9 @@ func counts(machines map[string]int32, most int) []faultlinev1.DomainMachines {
 	return all[:min(len(all), most)]
 }
 
-// mostMessage is the maximum length of the condition's message. The API server would reject the whole status because of a longer
+// maxMessage is the maximum length of the condition's message. The API server would reject the whole status because of a longer
 // one.
-const mostMessage = 10240
+const maxMessage = 10240
 
 // condition returns WorkersBalanced: the most urgent problem determines its reason, and its message contains all.
 func (s *scope) condition(groups []*group, refused []Refusal) metav1.Condition {
@@ -134,7 +134,7 @@ func (s *scope) condition(groups []*group, refused []Refusal) metav1.Condition {
 	for _, workers := range known.Workers {
 		if move := workers.CurrentMove; move != nil {
 			moving = append(moving, strings.TrimSuffix(fmt.Sprintf("MachineDeployment %s: Machine %s is moved from %s to %s: %s: %s",
-				workers.Name, move.Machine, orNowhere(move.From), move.To, move.Phase, move.Message), ": "))
+				workers.Name, move.Machine, domainOrNone(move.From), move.To, move.Phase, move.Message), ": "))
 		}
 	}
 	switch {
@@ -152,7 +152,7 @@ func (s *scope) condition(groups []*group, refused []Refusal) metav1.Condition {
 		condition.Status, condition.Reason = metav1.ConditionTrue, faultlinev1.ReasonBalanced
 	}
 	said := slices.Concat(abbreviated(waiting), abbreviated(moving), abbreviated(uneven), abbreviated(fine))
-	condition.Message = text.Cut(strings.Join(said, "\n"), mostMessage)
+	condition.Message = text.Cut(strings.Join(said, "\n"), maxMessage)
 	return condition
 }
 
@@ -173,12 +173,12 @@ func (s *scope) waiting(refused []Refusal) []string {
 	}
 	for _, deployment := range slices.Sorted(maps.Keys(byDeployment)) {
 		all := byDeployment[deployment]
-		lines = append(lines, fmt.Sprintf("MachineDeployment %s: %d machines wait for a failure domain: %s", deployment, len(all), s.wayOut(all[0])))
+		lines = append(lines, fmt.Sprintf("MachineDeployment %s: %d machines wait for a failure domain: %s", deployment, len(all), s.fix(all[0])))
 	}
 	return lines
 }
 
-func (s *scope) wayOut(r Refusal) string {
+func (s *scope) fix(r Refusal) string {
 	none, full := errors.Is(r.Err, failuredomain.ErrNoDomain), errors.Is(r.Err, failuredomain.ErrNoCapacity)
 	what := "failure domain"
 	if s.state.Larger != nil {
@@ -204,7 +204,7 @@ func (s *scope) uneven(g *group, rebalance faultlinev1.WorkersRebalance) []strin
 	}
 	var moves []string
 	for _, move := range g.moves[:min(len(g.moves), mentioned)] {
-		moves = append(moves, fmt.Sprintf("Machine %s from %s to %s", move.Machine, orNowhere(move.From), move.To))
+		moves = append(moves, fmt.Sprintf("Machine %s from %s to %s", move.Machine, domainOrNone(move.From), move.To))
 	}
 	line := g.name + ": "
 	if len(g.moves) > 0 {

@@ -18,7 +18,7 @@ import (
 // if one is longer.
 const maxLength = 32768
 
-func TestWhatThereIsToSayOfManyMachineDeploymentsFitsIntoTheStatus(t *testing.T) {
+func TestStatusMessageLength(t *testing.T) {
 	g := NewWithT(t)
 	long := strings.Repeat("ü", 120)
 	var groups []*group

@@ -25,7 +25,7 @@ func (o *object) GetConditions() []metav1.Condition               { return o.con
 func (o *object) SetConditions(conditions []metav1.Condition)     { o.conditions = conditions }
 func (o *object) SetV1Beta1Conditions(older clusterv1.Conditions) { o.older = older } //nolint:staticcheck // it is what v1beta1 has
 
-func TestConditionsOfV1Beta1SayWhatThoseOfTodaySay(t *testing.T) {
+func TestV1Beta1Conditions(t *testing.T) {
 	shown := V1Beta1{
 		Conditions: []V1Beta1Condition{
 			{Type: "VMProvisioned", From: "VirtualMachineProvisioned", Severity: clusterv1.ConditionSeverityWarning,
@@ -83,7 +83,7 @@ func TestConditionsOfV1Beta1SayWhatThoseOfTodaySay(t *testing.T) {
 	}
 }
 
-func TestAMessageIsCutToWhatV1Beta1Allows(t *testing.T) {
+func TestV1Beta1MessageLength(t *testing.T) {
 	g := NewWithT(t)
 	o := &object{conditions: []metav1.Condition{{Type: "A", Status: metav1.ConditionFalse, Reason: "R", Message: strings.Repeat("ä", 20000)}}}
 	V1Beta1{Conditions: []V1Beta1Condition{{Type: "A", From: "A"}}}.Show(o)

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestConditionsThatTheSchemaRefusesAreMadeToPass(t *testing.T) {
+func TestMakeWritable(t *testing.T) {
 	when := metav1.NewTime(time.Unix(1, 0))
 	good := metav1.Condition{Type: "Available", Status: "True", Reason: "Available", LastTransitionTime: when}
 	with := func(change func(*metav1.Condition)) metav1.Condition {
@@ -52,7 +52,7 @@ func TestConditionsThatTheSchemaRefusesAreMadeToPass(t *testing.T) {
 	g.Expect(obj.conditions[0].LastTransitionTime.Time).To(BeTemporally("~", time.Now(), time.Minute))
 }
 
-func TestConditionsOfV1Beta1AmongThoseOfTodayGo(t *testing.T) {
+func TestMakeWritableRemovesV1Beta1(t *testing.T) {
 	g := NewWithT(t)
 	obj := &object{conditions: []metav1.Condition{
 		{Type: "CredentialsAvailable", Status: "True"}, {Type: "Available", Status: "True", Reason: "Available"}, {Type: "VCenterAvailable", Status: "True", Reason: "Available"},

@@ -73,8 +73,8 @@ func (f *Flood) IsEnded(t *testing.T) {
 	t.Helper()
 	select {
 	case <-f.cut:
-	case <-time.After(patience):
-		t.Errorf("the manager has ended no answer after %s", patience)
+	case <-time.After(startTimeout):
+		t.Errorf("the manager has ended no answer after %s", startTimeout)
 	}
 	if f.whole.Load() {
 		t.Errorf("the manager has read an answer of %d bytes, of which it may read %d", mostOfFlood, FloodBound)

@@ -23,8 +23,8 @@ import (
 const (
 	// managerVariable is set in the environment of a test binary that runs as the manager.
 	managerVariable = "FAULTLINE_TEST_RUNS_AS_MANAGER"
-	// lastWords is the number of bytes of the manager's output that are shown when a test fails.
-	lastWords = 32 << 10
+	// tailLength is the number of bytes of the manager's output that are shown when a test fails.
+	tailLength = 32 << 10
 )
 
 // MainOf runs the tests of a main package and exits. Call it from TestMain, and nothing else. In a process started by RunManager
@@ -90,7 +90,7 @@ func runManager(t *testing.T, env *envtest.Environment, c *Components, kubeconfi
 		}
 		report()
 		if t.Failed() {
-			t.Logf("the manager ended with %s; its last words:\n%s", cmd.ProcessState, output.Bytes()[max(0, output.Len()-lastWords):])
+			t.Logf("the manager ended with %s; its last words:\n%s", cmd.ProcessState, output.Bytes()[max(0, output.Len()-tailLength):])
 		}
 	})
 	return func() {
@@ -113,10 +113,10 @@ func end(cmd *exec.Cmd, ended <-chan struct{}) error {
 	}
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(startTimeout):
 		_ = cmd.Process.Kill()
 		<-ended
-		return fmt.Errorf("the manager has not stopped after %s", patience)
+		return fmt.Errorf("the manager has not stopped after %s", startTimeout)
 	}
 	if code := cmd.ProcessState.ExitCode(); code > 1 {
 		return fmt.Errorf("the manager has ended with exit code %d", code)

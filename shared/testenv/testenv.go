@@ -34,11 +34,11 @@ import (
 )
 
 const (
-	// patience is a timeout that is sufficient even on a busy machine.
-	patience = 2 * time.Minute
-	// farewell is how long the API server and etcd may take to stop. After that they are killed, because their data is discarded:
+	// startTimeout is a timeout that is sufficient even on a busy machine.
+	startTimeout = 2 * time.Minute
+	// stopTimeout is how long the API server and etcd may take to stop. After that they are killed, because their data is discarded:
 	// an API server waits up to a minute for open watches.
-	farewell = 250 * time.Millisecond
+	stopTimeout = 250 * time.Millisecond
 )
 
 // Options configures the API server.
@@ -155,7 +155,7 @@ const (
 func environment(ctx context.Context, o Options, first int) (*envtest.Environment, error) {
 	env := &envtest.Environment{
 		Scheme: o.Scheme, CRDs: o.CRDs, ErrorIfCRDPathMissing: true,
-		ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: farewell,
+		ControlPlaneStartTimeout: startTimeout, ControlPlaneStopTimeout: stopTimeout,
 	}
 	env.ControlPlane.GetAPIServer().ListenAddr = envtest.ListenAddr{Address: ports.Host, Port: strconv.Itoa(first + apiServerPort)}
 	env.ControlPlane.Etcd = &envtest.Etcd{URL: &url.URL{Scheme: "http", Host: address(first + etcdPort)}}
@@ -228,7 +228,7 @@ func serve(ctx context.Context, env *envtest.Environment, add func(ctrl.Manager)
 		return <-ended
 	}
 	serving := mgr.GetWebhookServer().StartedChecker()
-	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startTimeout, true, func(context.Context) (bool, error) {
 		return serving(nil) == nil, nil
 	})
 	if err != nil {

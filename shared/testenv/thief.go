@@ -46,7 +46,7 @@ func NewThief(t *testing.T) *Thief {
 		s.mu.Lock()
 		s.seen = append(s.seen, r.Header.Get("Authorization"))
 		s.mu.Unlock()
-		if s.saw("own") {
+		if s.record("own") {
 			s.once.Do(func() { close(s.own) })
 		}
 		w.WriteHeader(http.StatusForbidden)
@@ -89,7 +89,7 @@ func (s *Thief) Asked() bool {
 func (s *Thief) IsRefused(t *testing.T, c client.Reader, cluster client.ObjectKey) {
 	t.Helper()
 	last := &eventsv1.EventList{}
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
 		if err := c.List(ctx, last, client.InNamespace(cluster.Namespace)); err != nil {
 			return false, err
 		}
@@ -108,15 +108,15 @@ func (s *Thief) GetsNothing(t *testing.T) {
 	t.Helper()
 	select {
 	case <-s.own:
-	case <-time.After(patience):
-		t.Fatalf("nothing has arrived with the tenant's own token after %s", patience)
+	case <-time.After(startTimeout):
+		t.Fatalf("nothing has arrived with the tenant's own token after %s", startTimeout)
 	}
-	if s.saw(s.secret) {
+	if s.record(s.secret) {
 		t.Fatal("the manager has sent the token in its file to the server of the tenant")
 	}
 }
 
-func (s *Thief) saw(token string) bool {
+func (s *Thief) record(token string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Contains(s.seen, "Bearer "+token)

@@ -43,10 +43,10 @@ func ofIntents() []Row {
 			Refused: []string{"spec.distribution.failureDomains[1]: Duplicate value"},
 		},
 		notBalanced("all-cordoned", faultlinev1.ReasonNoActiveFailureDomain,
-			func(o *Objects) { o.Set(faultlinev1.DomainCordoned, o.world.Domains[:]...) },
+			func(o *Objects) { o.Set(faultlinev1.DomainCordoned, o.environment.Domains[:]...) },
 			"repair one, or set its state to Active in spec.distribution.failureDomains"),
 		notBalanced("all-evicting", faultlinev1.ReasonNoRoom,
-			func(o *Objects) { o.Set(faultlinev1.DomainEvicting, o.world.Domains[:]...) },
+			func(o *Objects) { o.Set(faultlinev1.DomainEvicting, o.environment.Domains[:]...) },
 			"no failure domain is Active for 3 machines: add capacity or a failure domain, or set the state of one to Active in spec.distribution.failureDomains"),
 		notBalanced("eviction-without-end", faultlinev1.ReasonNoRoom,
 			func(o *Objects) {

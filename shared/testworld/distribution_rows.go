@@ -110,7 +110,7 @@ func (o *Objects) untouched(t *testing.T) {
 	g := gomega.NewWithT(t)
 	get := func(object client.Object) {
 		t.Helper()
-		g.Expect(o.world.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(gomega.Succeed())
+		g.Expect(o.environment.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(gomega.Succeed())
 	}
 	get(o.Infra)
 	_, known := o.Infra.Distribution()

@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// calm is a pause that only a controller with growing pauses makes.
-	calm = 600 * time.Millisecond
+	// longPause is a pause that only a controller with growing pauses makes.
+	longPause = 600 * time.Millisecond
 	// mostWrites is more than the number of writes before such a pause, including all initial ones.
 	mostWrites = 40
-	// untilCalm is the number of writes before the first pause of that length, if pauses grow from 20 ms.
-	untilCalm = 5
+	// writesBeforeLongPause is the number of writes before the first pause of that length, if pauses grow from 20 ms.
+	writesBeforeLongPause = 5
 )
 
 // Writes records the patches and updates of a manager, by object; those of a status count for its object.
@@ -102,18 +102,18 @@ func (w *Writes) of(path string) (sent []time.Time) {
 // many writes before.
 func (w *Writes) CalmDown(o client.Object) {
 	w.user.T.Helper()
-	w.calmDown(o, untilCalm)
+	w.waitForLongPause(o, writesBeforeLongPause)
 }
 
-// calmDown is CalmDown with the number of writes before the first pause that counts: a reconcile may write twice.
-func (w *Writes) calmDown(o client.Object, first int) {
+// waitForLongPause is CalmDown with the number of writes before the first pause that counts: a reconcile may write twice.
+func (w *Writes) waitForLongPause(o client.Object, first int) {
 	w.user.T.Helper()
 	path := w.path(o)
 	w.user.G.Eventually(func(g gomega.Gomega) {
 		sent := w.of(path)
 		g.Expect(len(sent)).To(gomega.BeNumerically(">", first), "writes of %s", path)
 		for i := max(first, 1); i < len(sent); i++ {
-			if sent[i].Sub(sent[i-1]) >= calm {
+			if sent[i].Sub(sent[i-1]) >= longPause {
 				return
 			}
 		}

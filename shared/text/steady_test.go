@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-func TestAnErrorOfANetworkHasOneTextHoweverOftenItIsTried(t *testing.T) {
+func TestSteady(t *testing.T) {
 	t.Parallel()
 	reset := func(own, peer string) error {
 		from, _ := net.ResolveTCPAddr("tcp", own)

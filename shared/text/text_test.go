@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-func TestATextThatIsTooLongIsCutBetweenLetters(t *testing.T) {
+func TestCut(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(text.Cut("rack-2", 6)).To(Equal("rack-2"))
 	g.Expect(text.Cut("rack-23", 6)).To(Equal("rac..."))
@@ -26,7 +26,7 @@ func TestATextThatIsTooLongIsCutBetweenLetters(t *testing.T) {
 	}
 }
 
-func TestASummaryIsQuotedInASentenceWithoutItsBullets(t *testing.T) {
+func TestInLine(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(text.InLine("no machine has joined")).To(Equal("no machine has joined"))
 	g.Expect(text.InLine("* FailureDomainValidated: datacenter dc is missing")).To(Equal("FailureDomainValidated: datacenter dc is missing"))

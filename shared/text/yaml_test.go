@@ -34,7 +34,7 @@ func FuzzYAML(f *testing.F) {
 	})
 }
 
-func TestYAMLIsWhatTheLibraryWritesForPlainText(t *testing.T) {
+func TestYAML(t *testing.T) {
 	g := NewWithT(t)
 	value := map[string]any{"a": []string{"x", "y: z"}, "b": strings.Repeat("é ", 100), "c": 1, "d": true}
 	library, err := yaml.Marshal(value)

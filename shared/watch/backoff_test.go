@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-func TestPausesOfAnObjectGrowFrom20MillisecondsTo30Seconds(t *testing.T) {
+func TestBackoff(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	limiter := watch.Workers(1).RateLimiter
@@ -31,7 +31,7 @@ func TestPausesOfAnObjectGrowFrom20MillisecondsTo30Seconds(t *testing.T) {
 	}
 }
 
-func TestPausesAreEachObjectsOwnAndForgottenWhenAReconcileSucceeds(t *testing.T) {
+func TestBackoffPerObject(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	limiter := watch.Workers(1).RateLimiter
@@ -45,7 +45,7 @@ func TestPausesAreEachObjectsOwnAndForgottenWhenAReconcileSucceeds(t *testing.T)
 	g.Expect(limiter.When(object)).To(BeNumerically("<=", 20*time.Millisecond))
 }
 
-func TestObjectsThatFailTogetherDoNotReturnTogether(t *testing.T) {
+func TestBackoffJitter(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	limiter, pauses := watch.Backoff[int](), map[time.Duration]bool{}
@@ -55,7 +55,7 @@ func TestObjectsThatFailTogetherDoNotReturnTogether(t *testing.T) {
 	g.Expect(len(pauses)).To(BeNumerically(">", 50))
 }
 
-func TestAControllerHasAtLeastOneWorker(t *testing.T) {
+func TestWorkers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(watch.Workers(0).MaxConcurrentReconciles).To(Equal(1))

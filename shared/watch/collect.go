@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// settle is how long changes are collected.
-const settle = time.Second
+// collectPeriod is how long changes are collected.
+const collectPeriod = time.Second
 
 // Collect returns an event handler that enqueues the requests that an object maps to, before and after an update, with a delay of
 // one second. Events within that second result in one request: when a thousand machines are placed within seconds, their cluster
@@ -24,7 +24,7 @@ func Collect(concerned handler.MapFunc) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	add := func(ctx context.Context, o client.Object, q queue) {
 		for _, request := range concerned(ctx, o) {
-			q.AddAfter(request, settle)
+			q.AddAfter(request, collectPeriod)
 		}
 	}
 	return handler.Funcs{

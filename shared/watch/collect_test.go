@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-func TestWhatHappensWithinASecondIsOneRequestForEachThatItConcernsOrConcerned(t *testing.T) {
+func TestCollect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)

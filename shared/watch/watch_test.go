@@ -27,7 +27,7 @@ func machine(name, cluster string) *clusterv1.Machine {
 	}}
 }
 
-func TestUpdatesOfTheStatusAloneAreDropped(t *testing.T) {
+func TestNotStatusOnly(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		change func(*clusterv1.Machine)
@@ -51,7 +51,7 @@ func TestUpdatesOfTheStatusAloneAreDropped(t *testing.T) {
 	}
 }
 
-func TestComingAndGoingAreToldApart(t *testing.T) {
+func TestCreatesOnlyAndDeletesOnly(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	m := machine("m", "c")
@@ -67,7 +67,7 @@ func TestComingAndGoingAreToldApart(t *testing.T) {
 	}
 }
 
-func TestRequestsNameWhomAnEventConcerns(t *testing.T) {
+func TestRequests(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
@@ -99,7 +99,7 @@ func TestRequestsNameWhomAnEventConcerns(t *testing.T) {
 	g.Expect(ask(nil)).To(BeEmpty())
 }
 
-func TestWhatBelongsToAClusterConcernsItsInfrastructure(t *testing.T) {
+func TestInfraClusters(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()

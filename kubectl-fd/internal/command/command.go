@@ -20,7 +20,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/collect"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 )
 
@@ -93,7 +93,7 @@ it names each missing permission.`,
 	cmd.SetErr(o.ErrOut)
 	r.flags.AddFlags(cmd.PersistentFlags())
 	cmd.AddCommand(r.get(), r.plan(), r.simulate(), r.history(), r.preflight(), r.version())
-	cmd.AddCommand(r.intents()...)
+	cmd.AddCommand(r.stateCommands()...)
 	return cmd
 }
 
@@ -120,7 +120,7 @@ func (r *root) client() (client.WithWatch, error) {
 		return nil, err
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, eventsv1.AddToScheme, read.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, eventsv1.AddToScheme, collect.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}
@@ -135,18 +135,18 @@ func (r *root) namespace() (string, error) {
 }
 
 // scope returns the clusters selected by the arguments and flags.
-func (r *root) scope(names []string, all bool) (read.Scope, error) {
+func (r *root) scope(names []string, all bool) (collect.Scope, error) {
 	if all && len(names) > 0 {
-		return read.Scope{}, fmt.Errorf("a cluster name cannot be combined with --all-namespaces: choose its namespace with -n, or omit %s", names[0])
+		return collect.Scope{}, fmt.Errorf("a cluster name cannot be combined with --all-namespaces: choose its namespace with -n, or omit %s", names[0])
 	}
 	if all && *r.flags.Namespace != "" {
-		return read.Scope{}, fmt.Errorf("a namespace cannot be combined with --all-namespaces: omit -n %s or -A", *r.flags.Namespace)
+		return collect.Scope{}, fmt.Errorf("a namespace cannot be combined with --all-namespaces: omit -n %s or -A", *r.flags.Namespace)
 	}
 	if all {
-		return read.Scope{}, nil
+		return collect.Scope{}, nil
 	}
 	namespace, err := r.namespace()
-	return read.Scope{Namespace: namespace, Names: names}, err
+	return collect.Scope{Namespace: namespace, Names: names}, err
 }
 
 // style returns the capabilities of the output. Colours are only used in a terminal, and not if NO_COLOR is set.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/collect"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 )
 
@@ -44,7 +44,7 @@ func (r *root) clusterNames(cmd *cobra.Command) []string {
 	if err != nil {
 		return nil
 	}
-	clusters, err := read.Reader{Client: c}.Clusters(cmd.Context(), scope)
+	clusters, err := collect.Reader{Client: c}.Clusters(cmd.Context(), scope)
 	if err != nil {
 		return nil
 	}

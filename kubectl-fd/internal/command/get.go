@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/collect"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 )
@@ -66,7 +66,7 @@ func (r *root) reports(cmd *cobra.Command, names []string, all bool) ([]report.C
 	if err != nil {
 		return nil, err
 	}
-	clusters, err := read.Reader{Client: c}.Reports(cmd.Context(), scope)
+	clusters, err := collect.Reader{Client: c}.Reports(cmd.Context(), scope)
 	if err == nil && len(clusters) == 0 {
 		if all {
 			return nil, fmt.Errorf("no clusters found: choose another management cluster with --context or --kubeconfig")

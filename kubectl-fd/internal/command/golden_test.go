@@ -68,7 +68,7 @@ func shown(t *testing.T) map[string]func(io.Writer) error {
 	}
 }
 
-func TestWhatIsShownIsAsInTheGoldenFiles(t *testing.T) {
+func TestGoldenFiles(t *testing.T) {
 	t.Parallel()
 	for name, show := range shown(t) {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestWhatIsShownIsAsInTheGoldenFiles(t *testing.T) {
 	}
 }
 
-func TestNoLineIsLongerThanTheTerminalAndNoWordIsLost(t *testing.T) {
+func TestLinesAreWrappedToTheTerminal(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	cluster := []report.Cluster{report.Of(fixtureClusters()[0])}
@@ -101,7 +101,7 @@ func TestNoLineIsLongerThanTheTerminalAndNoWordIsLost(t *testing.T) {
 		ConsistOf(strings.Fields(strings.NewReplacer("├─*", "", "└─*", "", "│", "").Replace(wide.String()))), "no word is lost")
 }
 
-func TestLinesOfAMessageStayApart(t *testing.T) {
+func TestMessageLinesAreJoined(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	cluster := report.Of(fixtureClusters()[0])
@@ -113,7 +113,7 @@ func TestLinesOfAMessageStayApart(t *testing.T) {
 	g.Expect(out.String()).To(ContainSubstring(": To be moved: a from b to c; Stabilizing: wait; * set it to SurgeOne\n"))
 }
 
-func TestAControlPlaneThatReplacesNoUnhealthyMachineIsShownAlthoughItIsBalanced(t *testing.T) {
+func TestBalancedConditionWithMessageIsShown(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	cluster := report.Of(fixtureClusters()[0])
@@ -129,7 +129,7 @@ func TestAControlPlaneThatReplacesNoUnhealthyMachineIsShownAlthoughItIsBalanced(
 	g.Expect(shown("")).NotTo(ContainSubstring("ControlPlaneBalanced"))
 }
 
-func TestNothingIsColouredWithoutATerminal(t *testing.T) {
+func TestNoColoursWithoutTerminal(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for name, show := range shown(t) {
@@ -142,7 +142,7 @@ func TestNothingIsColouredWithoutATerminal(t *testing.T) {
 	}
 }
 
-func TestTheSamePictureIsDrawnAtAnyTime(t *testing.T) {
+func TestSVGIsDeterministic(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var first, second bytes.Buffer
@@ -155,7 +155,7 @@ func TestTheSamePictureIsDrawnAtAnyTime(t *testing.T) {
 	g.Expect(second.String()).To(Equal(first.String()))
 }
 
-func TestNamesAreEscapedInPictures(t *testing.T) {
+func TestSVGEscapesNames(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var text bytes.Buffer

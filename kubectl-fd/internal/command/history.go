@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/collect"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 )
@@ -53,7 +53,7 @@ func (r *root) entries(cmd *cobra.Command, name string) ([]report.Entry, error) 
 	if err != nil {
 		return nil, err
 	}
-	reader := read.Reader{Client: c}
+	reader := collect.Reader{Client: c}
 	seen, err := reader.Observe(cmd.Context(), scope)
 	if err != nil {
 		return nil, err

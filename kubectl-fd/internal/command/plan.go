@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/collect"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 )
@@ -60,7 +60,7 @@ func (r *root) plans(cmd *cobra.Command, name string) (report.Cluster, []report.
 	if err != nil {
 		return report.Cluster{}, nil, err
 	}
-	reader := read.Reader{Client: c}
+	reader := collect.Reader{Client: c}
 	clusters, err := reader.Reports(cmd.Context(), scope)
 	if err != nil {
 		return report.Cluster{}, nil, err
@@ -74,7 +74,7 @@ func (r *root) plans(cmd *cobra.Command, name string) (report.Cluster, []report.
 }
 
 // deployments reads the MachineDeployments of a cluster.
-func deployments(ctx context.Context, reader read.Reader, cluster client.ObjectKey) ([]report.Deployment, error) {
+func deployments(ctx context.Context, reader collect.Reader, cluster client.ObjectKey) ([]report.Deployment, error) {
 	found, err := reader.MachineDeployments(ctx, cluster)
 	all := make([]report.Deployment, 0, len(found))
 	for i := range found {

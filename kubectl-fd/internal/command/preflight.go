@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/faultline-io/faultline/kubectl-fd/internal/collect"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/preflight"
-	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 )
 
@@ -82,7 +82,7 @@ func (r *root) examine(cmd *cobra.Command, names []string) ([]preflight.Finding,
 	if err != nil {
 		return nil, err
 	}
-	in, err := read.Reader{Client: c}.Installation(cmd.Context(), providers)
+	in, err := collect.Reader{Client: c}.Installation(cmd.Context(), providers)
 	if err != nil {
 		return nil, err
 	}
@@ -105,5 +105,5 @@ func notIn(all, installed []preflight.Provider) string {
 			names = append(names, p.Name)
 		}
 	}
-	return read.List(names)
+	return collect.List(names)
 }

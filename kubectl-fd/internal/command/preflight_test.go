@@ -38,7 +38,7 @@ func deployment(t *testing.T, namespace, label, image string, args ...string) {
 	t.Cleanup(func() { g.Expect(shared.client.Delete(t.Context(), fields)).To(Or(Succeed(), HaveOccurred())) })
 }
 
-func TestPreflightSaysWhatWouldStopOrChange(t *testing.T) {
+func TestPreflight(t *testing.T) {
 	g, ns := NewWithT(t), own(t)
 	deployment(t, ns, "cluster-api", "registry/cluster-api-controller:v1.13.1")
 	deployment(t, ns, "infrastructure-metal3", "registry/cluster-api-provider-metal3:v1.12.2", "--leader-elect=false")
@@ -63,7 +63,7 @@ func TestPreflightSaysWhatWouldStopOrChange(t *testing.T) {
 	g.Expect(list.Items).To(ContainElement(And(HaveField("Rule", "Lease"), HaveField("Namespace", ns), HaveField("Verdict", preflight.Stops))))
 }
 
-func TestPreflightOfWhatIsNotInstalledIsRefused(t *testing.T) {
+func TestPreflightWithoutProvider(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(refused(t, "preflight", "vsphere")).To(HavePrefix("no provider of vsphere"))
 	g.Expect(refused(t, "preflight", "vsphere", "harvester")).To(HavePrefix("no provider of harvester, vsphere"))
@@ -71,7 +71,7 @@ func TestPreflightOfWhatIsNotInstalledIsRefused(t *testing.T) {
 	g.Expect(refused(t, "preflight", "-o", "wide")).To(ContainSubstring("invalid output format"))
 }
 
-func TestPreflightNamesEveryRightThatIsMissing(t *testing.T) {
+func TestPreflightMissingPermissions(t *testing.T) {
 	g, ns := NewWithT(t), own(t)
 	as := user(t, ns, rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}})
 	g.Expect(refused(t, "preflight", "metal3", as)).To(And(
@@ -83,7 +83,7 @@ func TestPreflightNamesEveryRightThatIsMissing(t *testing.T) {
 }
 
 // Hosts of a cluster, and ConfigMaps from before IPPools existed, do not belong to the provider's kinds.
-func TestPreflightReadsWhatIsBesideTheKindsOfAProvider(t *testing.T) {
+func TestPreflightReadsRelatedKinds(t *testing.T) {
 	g, ns := NewWithT(t), own(t)
 	create := func(object map[string]any) {
 		o := &unstructured.Unstructured{Object: object}

@@ -30,7 +30,7 @@ func golden(t *testing.T, name string) string {
 	return string(text)
 }
 
-func TestGetShowsTheClustersOfANamespace(t *testing.T) {
+func TestGetNamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(ok(t, "get", "-n", fixtureNamespace)).To(Equal(golden(t, "get.txt")))
@@ -41,7 +41,7 @@ func TestGetShowsTheClustersOfANamespace(t *testing.T) {
 	g.Expect(ok(t, "get", "-n", fixtureNamespace, "-o", "name")).To(Equal("cluster.cluster.x-k8s.io/prod-1\ncluster.cluster.x-k8s.io/prod-2\n"))
 }
 
-func TestGetShowsTheClustersOfAllNamespaces(t *testing.T) {
+func TestGetAllNamespaces(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ns := own(t)
@@ -50,7 +50,7 @@ func TestGetShowsTheClustersOfAllNamespaces(t *testing.T) {
 	g.Expect(out).To(ContainSubstring(ns + "/prod-2"))
 }
 
-func TestGetPrintsJSONAndYAMLForScripts(t *testing.T) {
+func TestGetJSONAndYAML(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for format, decode := range map[string]func([]byte, any) error{
@@ -72,7 +72,7 @@ func TestGetPrintsJSONAndYAMLForScripts(t *testing.T) {
 	}
 }
 
-func TestPlanIsTheControllersOrIsCalculated(t *testing.T) {
+func TestPlan(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(ok(t, "plan", "prod-1", "-n", fixtureNamespace)).To(ContainSubstring("moving prod-1-k2v9x from rack-2 to rack-1: Drainable"))
@@ -80,7 +80,7 @@ func TestPlanIsTheControllersOrIsCalculated(t *testing.T) {
 	g.Expect(ok(t, "plan", "prod-2", "-n", fixtureNamespace, "-o", "json")).To(ContainSubstring(`"source": "calculated"`))
 }
 
-func TestPlanSaysWhyAMachineDeploymentIsLeftAlone(t *testing.T) {
+func TestPlanExplainsUnplannedMachineDeployments(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ns := own(t)
@@ -101,7 +101,7 @@ func TestPlanSaysWhyAMachineDeploymentIsLeftAlone(t *testing.T) {
 	g.Expect(out).To(ContainSubstring("MachineDeployment free: no plan\n  its template names no failure domain, and workers are not spread: set spec.distribution.workers.enabled"))
 }
 
-func TestSimulateEndsWithCode2WhenAClusterWouldLoseItsQuorum(t *testing.T) {
+func TestSimulateExitCode(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	got := shared.run(t, "simulate", "--lose", "rack-2", "-n", fixtureNamespace)
@@ -113,7 +113,7 @@ func TestSimulateEndsWithCode2WhenAClusterWouldLoseItsQuorum(t *testing.T) {
 	g.Expect(got.out).To(ContainSubstring(`"keepsQuorum": false`))
 }
 
-func TestHistoryHasEventsStatesAndMovesInTheirOrder(t *testing.T) {
+func TestHistory(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ns := own(t)
@@ -134,7 +134,7 @@ func TestHistoryHasEventsStatesAndMovesInTheirOrder(t *testing.T) {
 	g.Expect(out).NotTo(ContainSubstring("theirs"))
 }
 
-func TestMissingRightsAreNamedAllAtOnce(t *testing.T) {
+func TestMissingPermissionsAreReportedTogether(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ns := own(t)
@@ -148,7 +148,7 @@ func TestMissingRightsAreNamedAllAtOnce(t *testing.T) {
 		"missing right: get metal3clusters.infrastructure.cluster.x-k8s.io in namespace " + ns))
 }
 
-func TestRightsToReadAreEnoughToRead(t *testing.T) {
+func TestReadPermissionsSuffice(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ns := own(t)
@@ -163,7 +163,7 @@ func TestRightsToReadAreEnoughToRead(t *testing.T) {
 		"missing right: patch metal3clusters.infrastructure.cluster.x-k8s.io in namespace " + ns))
 }
 
-func TestWhatIsAskedForWrongIsAnsweredWithWhatToDo(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	t.Parallel()
 	ns := fixtureNamespace
 	for want, args := range map[string][]string{
@@ -172,7 +172,7 @@ func TestWhatIsAskedForWrongIsAnsweredWithWhatToDo(t *testing.T) {
 		"no clusters found in namespace empty: choose another with -n, or all with -A":                                 {"get", "-n", "empty"},
 		"a cluster name cannot be combined with --all-namespaces: choose its namespace with -n, or omit prod-1":        {"get", "prod-1", "-A"},
 		"a namespace cannot be combined with --all-namespaces: omit -n prod or -A":                                     {"get", "-n", ns, "-A"},
-		`invalid output format "xml": must be one of wide, json, yaml, name, svg`:                              {"get", "-o", "xml", "-n", ns},
+		`invalid output format "xml": must be one of wide, json, yaml, name, svg`:                                      {"get", "-o", "xml", "-n", ns},
 		"a cluster must be named: kubectl fd plan CLUSTER":                                                             {"plan"},
 		"--lose must name at least one failure domain":                                                                 {"simulate", "-n", ns},
 		"none of the clusters has failure domain rack-9: choose one of rack-1, rack-2, rack-3":                         {"simulate", "--lose", "rack-9", "-n", ns},
@@ -191,7 +191,7 @@ func TestWhatIsAskedForWrongIsAnsweredWithWhatToDo(t *testing.T) {
 }
 
 // There is capacity where a free host matches the hostSelector, counted as the provider does.
-func TestSimulateCountsTheHostsThatTheLostMachinesSelect(t *testing.T) {
+func TestSimulateHostSelector(t *testing.T) {
 	t.Parallel()
 	g, ns := NewWithT(t), own(t)
 	create := func(version, kind, name string, labels, annotations map[string]string, spec map[string]any) *unstructured.Unstructured {
@@ -228,7 +228,7 @@ func TestSimulateCountsTheHostsThatTheLostMachinesSelect(t *testing.T) {
 	g.Expect(shared.run(t, "simulate", "--lose", "rack-3", "-n", ns, as).code).To(BeZero(), "nothing is lost that selects hosts")
 }
 
-func TestAClusterOfWhichLittleIsKnownIsShownWithTheReason(t *testing.T) {
+func TestIncompleteClusterShowsProblem(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ns := own(t)
@@ -270,7 +270,7 @@ func TestAClusterOfWhichLittleIsKnownIsShownWithTheReason(t *testing.T) {
 	g.Expect(out).To(ContainSubstring("rack-2"), "the other cluster is shown as before")
 }
 
-func TestAClusterWithoutClusterAPIIsNoManagementCluster(t *testing.T) {
+func TestNotAManagementCluster(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	other, err := connect(testenv.Start(t, testenv.Options{Scheme: scheme()}), t.TempDir())
@@ -280,7 +280,7 @@ func TestAClusterWithoutClusterAPIIsNoManagementCluster(t *testing.T) {
 		"choose another with --context or --kubeconfig\n", 1}))
 }
 
-func TestNamesAreCompleted(t *testing.T) {
+func TestCompletion(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(shared.run(t, "__complete", "-n", fixtureNamespace, "cordon", "").out).To(HavePrefix("prod-1\nprod-2\n:4"))
@@ -289,7 +289,7 @@ func TestNamesAreCompleted(t *testing.T) {
 	g.Expect(shared.run(t, "__complete", "get", "-o", "").out).To(ContainSubstring("svg"))
 }
 
-func TestEveryCommandHasExamplesAndHelp(t *testing.T) {
+func TestHelp(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for _, name := range []string{"get", "plan", "simulate", "cordon", "evict", "activate", "history", "version"} {
@@ -300,7 +300,7 @@ func TestEveryCommandHasExamplesAndHelp(t *testing.T) {
 	g.Expect(ok(t, "version")).To(Equal("v0.0.0-test\n"))
 }
 
-func TestAWorkerThatNamesNoDomainIsShownInTheOneItWasAssigned(t *testing.T) {
+func TestAssignedWorkersAreShownInTheirDomain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ns := own(t)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/faultline-io/faultline/kubectl-fd/internal/read"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/collect"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 )
@@ -54,7 +54,7 @@ Exit codes: 0 when all clusters keep their quorum, 2 when one would not, 1 after
 			if err != nil {
 				return err
 			}
-			if err := read.Room(cmd.Context(), c, clusters, lost); err != nil {
+			if err := collect.Capacity(cmd.Context(), c, clusters, lost); err != nil {
 				return err
 			}
 			outcomes, err := report.Lose(clusters, lost)
@@ -69,7 +69,7 @@ Exit codes: 0 when all clusters keep their quorum, 2 when one would not, 1 after
 	cmd.Flags().StringVarP(&format, "output", "o", "", "Output format: json or yaml.")
 	completeFormats(cmd, "json", "yaml")
 	_ = cmd.RegisterFlagCompletionFunc("lose", func(cmd *cobra.Command, names []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return r.domainNames(cmd, names, report.Cluster.Places), cobra.ShellCompDirectiveNoFileComp
+		return r.domainNames(cmd, names, report.Cluster.AllDomainNames), cobra.ShellCompDirectiveNoFileComp
 	})
 	return cmd
 }

@@ -34,8 +34,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// patience is a timeout that is sufficient even on a busy machine.
-const patience = time.Minute
+// timeout is a timeout that is sufficient even on a busy machine.
+const timeout = time.Minute
 
 // management is the management cluster of all tests, which have a namespace each.
 type management struct {

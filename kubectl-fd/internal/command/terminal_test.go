@@ -26,7 +26,7 @@ func styleOf(out io.Writer, variables map[string]string) render.Style {
 	return r.style()
 }
 
-func TestWhatIsNoTerminalGetsNoColoursAndWholeLines(t *testing.T) {
+func TestNoTerminal(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(styleOf(&bytes.Buffer{}, nil)).To(Equal(render.Style{}))
@@ -36,7 +36,7 @@ func TestWhatIsNoTerminalGetsNoColoursAndWholeLines(t *testing.T) {
 	g.Expect(styleOf(file, nil)).To(Equal(render.Style{}))
 }
 
-func TestATerminalHasColoursUnlessTheUserWantsNone(t *testing.T) {
+func TestTerminalColours(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

@@ -93,7 +93,7 @@ objects:
 )
 
 // Each rule has an object with a finding, and no finding in the sound installation: change makes the difference.
-func TestWhatIsDifferentIsSaid(t *testing.T) { //nolint:funlen // it is a table
+func TestBehaviourFindings(t *testing.T) { //nolint:funlen // it is a table
 	t.Parallel()
 	texts := map[string]string{"metal3": soundMetal3, "harvester": soundHarvester, "harvester-load-balancer": soundBalancer}
 	for name, test := range map[string]struct {
@@ -167,7 +167,7 @@ func TestWhatIsDifferentIsSaid(t *testing.T) { //nolint:funlen // it is a table
 }
 
 // A sound installation has nothing to fix, and the objects to check are always the same.
-func TestLittleIsSaidOfSoundInstallations(t *testing.T) {
+func TestValidInstallationsHaveFewFindings(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		text string
@@ -191,7 +191,7 @@ func TestLittleIsSaidOfSoundInstallations(t *testing.T) {
 }
 
 // Upstream's Deployment for metal3 has no --leader-elect, which defaults to false there.
-func TestAManagerThatAsksForTheLeaseOrDoesNotRunIsNothingToCheck(t *testing.T) {
+func TestLeaderElectionFinding(t *testing.T) {
 	t.Parallel()
 	for name, becomes := range map[string]change{
 		"asks for it": {"args: [", "args: [--leader-elect, "}, "does not run": {"spec: {template: {spec: {containers", "spec: {replicas: 0, template: {spec: {containers"},

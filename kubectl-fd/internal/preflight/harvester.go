@@ -21,7 +21,7 @@ func harvester() Provider {
 		Kinds: []string{"HarvesterCluster", "HarvesterClusterTemplate", "HarvesterMachine", "HarvesterMachineTemplate"},
 		first: version{0, 1, 0}, last: version{0, 10, 0},
 		rules: []func(*examination){
-			refused(harvesterrules.Written), endpoints, sameNames, hostDomains, cloudProviders, rancher, poolNames, virtualMachines, dhcp, harvesterInGeneral,
+			refused(harvesterrules.Written), endpoints, sameNames, hostDomains, cloudProviders, rancherLabels, poolNames, virtualMachines, dhcp, harvesterChanges,
 		},
 	}
 }
@@ -102,8 +102,8 @@ func cloudProviders(e *examination) {
 	}, "HarvesterCluster")
 }
 
-// rancher finds state that upstream has copied to Rancher.
-func rancher(e *examination) {
+// rancherLabels finds state that upstream has copied to Rancher.
+func rancherLabels(e *examination) {
 	e.each(Changes, "Rancher", func(cluster *unstructured.Unstructured) string {
 		var gone []string
 		for _, condition := range as[[]struct{ Type string }](cluster, "status", "conditions") {
@@ -182,8 +182,8 @@ func dhcp(e *examination) {
 	}
 }
 
-// harvesterInGeneral reports differences that apply to all objects of a kind.
-func harvesterInGeneral(e *examination) {
+// harvesterChanges reports differences that apply to all objects of a kind.
+func harvesterChanges(e *examination) {
 	e.ofAll("HarvesterCluster", Check, "Account", "the account in spec.identitySecret must have the permissions that docs/harvester.md lists, including watch; upstream does not watch")
 	e.ofAll("HarvesterCluster", Changes, "InPlace", "spec.targetNamespace cannot be changed; spec.loadBalancerConfig, except listeners and description, cannot be changed once an endpoint is set")
 	e.ofAll("HarvesterMachine", Changes, "Addresses", "addresses of pools are released after the virtual machine is deleted, not before")

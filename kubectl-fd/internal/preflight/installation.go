@@ -145,7 +145,7 @@ func storedVersions(e *examination) {
 // contract checks whether Cluster API will read another version of a kind than before. Until it restarts, it watches the version
 // that it used first.
 func contract(e *examination) {
-	if e.Alone {
+	if e.Standalone {
 		return
 	}
 	for i := range e.CRDs {

@@ -28,20 +28,20 @@ const (
 // loadBalancer returns the provider of addresses on Harvester. It runs there, not in the management cluster.
 func loadBalancer() Provider {
 	return Provider{
-		Name: "harvester-load-balancer", Group: LoadBalancerGroup, Alone: true,
+		Name: "harvester-load-balancer", Group: LoadBalancerGroup, Standalone: true,
 		Lease: "harvester-load-balancer", LeaseNamespace: "kube-system", served: []string{"v1beta1", "v1alpha1"},
 		Kinds: []string{"IPPool", "LoadBalancer"},
-		Beside: []schema.GroupKind{
+		Related: []schema.GroupKind{
 			{Kind: "ConfigMap"}, {Group: "kubevirt.io", Kind: "VirtualMachine"}, {Group: "kubevirt.io", Kind: "VirtualMachineInstance"},
 		},
 		rules: []func(*examination){
-			refused(validation.WrittenLoadBalancers), poolsBeside, holders, networks, dhcpPools, kubeVIP, finalizers,
+			refused(validation.WrittenLoadBalancers), overlappingPools, allocations, networks, dhcpPools, kubeVIP, finalizers,
 		},
 	}
 }
 
-// poolsBeside finds pools that overlap with others: upstream's webhook can miss those that are created concurrently.
-func poolsBeside(e *examination) {
+// overlappingPools finds pools that overlap with others: upstream's webhook can miss those that are created concurrently.
+func overlappingPools(e *examination) {
 	pools := make([]lbv1.IPPool, len(e.Objects["IPPool"]))
 	for i := range pools {
 		pools[i] = as[lbv1.IPPool](&e.Objects["IPPool"][i])
@@ -57,13 +57,13 @@ func poolsBeside(e *examination) {
 	}
 }
 
-// holders compares the addresses in pools with those that load balancers report.
-func holders(e *examination) {
+// allocations compares the addresses in pools with those that load balancers report.
+func allocations(e *examination) {
 	shown := map[string]string{}
 	for i := range e.Objects["LoadBalancer"] {
 		lb := &e.Objects["LoadBalancer"][i]
 		shown[lb.GetNamespace()+"/"+lb.GetName()] = text(lb, "status", "allocatedAddress", "ip")
-		if verdict, message := e.shows(lb); message != "" {
+		if verdict, message := e.allocatedAddress(lb); message != "" {
 			e.aboutField(lb, "status.allocatedAddress", verdict, "Addresses", message)
 		}
 	}
@@ -78,8 +78,8 @@ func holders(e *examination) {
 	}
 }
 
-// shows returns what happens to the address that a load balancer reports.
-func (e *examination) shows(lb *unstructured.Unstructured) (Verdict, string) {
+// allocatedAddress returns what happens to the address that a load balancer reports.
+func (e *examination) allocatedAddress(lb *unstructured.Unstructured) (Verdict, string) {
 	of, ip := text(lb, "status", "allocatedAddress", "ipPool"), text(lb, "status", "allocatedAddress", "ip")
 	if of == "" || ip == "" || ip == "0.0.0.0" {
 		return "", ""

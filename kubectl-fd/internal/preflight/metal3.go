@@ -32,11 +32,11 @@ func metal3() Provider {
 			"Metal3Cluster", "Metal3ClusterTemplate", "Metal3Data", "Metal3DataClaim", "Metal3DataTemplate", "Metal3Machine", "Metal3MachineTemplate",
 			"Metal3Remediation", "Metal3RemediationTemplate",
 		},
-		Beside: []schema.GroupKind{{Group: "metal3.io", Kind: "BareMetalHost"}},
-		first:  version{1, 1, 0}, last: version{1, 14, 0},
+		Related: []schema.GroupKind{{Group: "metal3.io", Kind: "BareMetalHost"}},
+		first:   version{1, 1, 0}, last: version{1, 14, 0},
 		rules: []func(*examination){
-			refused(validation.Written), variables, racks, racksOfMachines, prefixes, sharedHosts, hostsOfMachines, hosts, remediations, foreignPools,
-			metal3InGeneral,
+			refused(validation.Written), variables, failureDomainLabels, machineFailureDomains, prefixes, sharedHosts, hostsOfMachines, hosts, remediations, addressPools,
+			metal3Changes,
 		},
 	}
 }
@@ -74,8 +74,8 @@ func fastTrack(deployment *unstructured.Unstructured) string {
 	return ""
 }
 
-// racks checks failure domains, which are a preference in upstream and a requirement in this provider.
-func racks(e *examination) {
+// failureDomainLabels checks failure domains, which are a preference in upstream and a requirement in this provider.
+func failureDomainLabels(e *examination) {
 	e.each(Check, "FailureDomains", func(cluster *unstructured.Unstructured) string {
 		names := domainsOf(cluster)
 		if len(names) == 0 {
@@ -127,8 +127,8 @@ func domainsOf(cluster *unstructured.Unstructured) []string {
 	return names
 }
 
-// racksOfMachines finds Machines whose failure domain does not belong to their cluster.
-func racksOfMachines(e *examination) {
+// machineFailureDomains finds Machines whose failure domain does not belong to their cluster.
+func machineFailureDomains(e *examination) {
 	for i := range e.Machines {
 		machine := &e.Machines[i]
 		domain := text(machine, "spec", "failureDomain")
@@ -265,8 +265,8 @@ func remediations(e *examination) {
 	}, "Metal3Remediation")
 }
 
-// foreignPools finds values that templates take from pools of other kinds.
-func foreignPools(e *examination) {
+// addressPools finds values that templates take from pools of other kinds.
+func addressPools(e *examination) {
 	for i := range e.Objects["Metal3DataTemplate"] {
 		template := &e.Objects["Metal3DataTemplate"][i]
 		meta := as[map[string][]struct{ Name, Kind, APIGroup string }](template, "spec", "metaData")
@@ -286,8 +286,8 @@ func foreignPools(e *examination) {
 	}
 }
 
-// metal3InGeneral reports differences that apply to all objects of a kind.
-func metal3InGeneral(e *examination) {
+// metal3Changes reports differences that apply to all objects of a kind.
+func metal3Changes(e *examination) {
 	e.ofAll("Metal3MachineTemplate", Changes, "InPlace", "only spec.template.spec.automatedCleaningMode can be changed: to change more, create another one and refer to it")
 	e.ofAll("Metal3Machine", Changes, "Hosts", "a new one gets the first matching host by name, while upstream chooses at random: set hostSelectionOrder: Random in new templates to do the same")
 	e.ofAll("Metal3Machine", Changes, "Labels", "the Secret of its host's BMC has the label cluster.x-k8s.io/cluster-name only while the cluster is paused")

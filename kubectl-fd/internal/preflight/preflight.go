@@ -58,7 +58,7 @@ type Installation struct {
 func Examine(provider Provider, in Installation) []Finding {
 	e := &examination{Provider: provider, Installation: in}
 	general := []func(*examination){versions, supervisor, managers}
-	if provider.Alone {
+	if provider.Standalone {
 		general = nil
 	}
 	for _, rule := range slices.Concat(general, []func(*examination){storedVersions, contract, leases, managedFields, deletions}, provider.rules) {

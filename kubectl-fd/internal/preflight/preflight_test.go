@@ -109,7 +109,7 @@ func provider(t *testing.T, name string) preflight.Provider {
 	return found[0]
 }
 
-func TestNothingIsSaidOfASoundInstallation(t *testing.T) {
+func TestValidInstallationHasNoFindings(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	in := installation(t, sound)
@@ -121,7 +121,7 @@ func TestNothingIsSaidOfASoundInstallation(t *testing.T) {
 // change replaces a text in the sound installation by another.
 type change struct{ this, that string }
 
-func TestWhatStopsOrChangesIsSaid(t *testing.T) {
+func TestFindings(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		change
@@ -184,7 +184,7 @@ func TestWhatStopsOrChangesIsSaid(t *testing.T) {
 	}
 }
 
-func TestASecondManagerGoesOnBesideTheNewOne(t *testing.T) {
+func TestSecondManagerStops(t *testing.T) {
 	t.Parallel()
 	in := installation(t, sound)
 	second := in.Deployments[0].DeepCopy()
@@ -194,20 +194,20 @@ func TestASecondManagerGoesOnBesideTheNewOne(t *testing.T) {
 		HaveField("Verdict", preflight.Stops), HaveField("Rule", "Managers"), HaveField("Namespace", "other"))))
 }
 
-func TestThereIsNoOtherProvider(t *testing.T) {
+func TestUnknownProvider(t *testing.T) {
 	t.Parallel()
 	_, err := preflight.Find([]string{"vmware"})
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("choose one of vsphere, metal3, harvester, harvester-load-balancer")))
 }
 
 // The data about providers matches the providers' own files.
-func TestProvidersAreAsTheirFilesSay(t *testing.T) {
+func TestProvidersMatchManifests(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..")
 	for _, p := range preflight.Providers() {
 		g, folder, crds := NewWithT(t), filepath.Join(root, "providers", p.Name), "config"
 		program := filepath.Join(folder, "main.go")
-		if p.Alone {
+		if p.Standalone {
 			folder, crds = filepath.Join(root, "providers", "harvester"), filepath.Join("config", "loadbalancer")
 			program = filepath.Join(folder, "cmd", "load-balancer", "main.go")
 		}
@@ -227,7 +227,7 @@ func TestProvidersAreAsTheirFilesSay(t *testing.T) {
 	}
 }
 
-func TestEveryRuleIsOnThePage(t *testing.T) {
+func TestRulesAreDocumented(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "migrate-from-upstream.md"))
@@ -252,7 +252,7 @@ func TestEveryRuleIsOnThePage(t *testing.T) {
 	}
 }
 
-func TestAControlPlaneInAZoneOnAnotherVCenterWouldWait(t *testing.T) {
+func TestControlPlaneOnAnotherVCenter(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	text := strings.Replace(sound, "metadata: {name: m, namespace: default}", "metadata: {name: m, namespace: default, labels: {cluster.x-k8s.io/control-plane: ''}}", 1)

@@ -27,15 +27,15 @@ type Provider struct {
 	// Group is the API group of its kinds, and Kinds are those that are taken over.
 	Group string
 	Kinds []string
-	// Beside lists other kinds that are read.
-	Beside []schema.GroupKind
+	// Related lists other kinds that are read.
+	Related []schema.GroupKind
 	// Lease is the name of the lease that both managers use, and LeaseNamespace its namespace, "" for the one in which they are
 	// installed.
 	Lease, LeaseNamespace string
 	// unelected is true if the upstream manager only uses leader election when a flag enables it.
 	unelected bool
-	// Alone is true if it is not a Cluster API provider.
-	Alone bool
+	// Standalone is true if it is not a Cluster API provider.
+	Standalone bool
 
 	// served lists the versions of the kinds that this provider serves, the stored one first.
 	served []string
@@ -108,7 +108,7 @@ func vsphere() Provider {
 			clustercache-client-burst`)...),
 		gates: gates(),
 		rules: []func(*examination){
-			refused(validation.Written), thumbprints, otherThumbprints, modules, zones, failureDomains, placedElsewhere, smallMachines, snapshots, droppedFields, tasks, claims, formerOwners,
+			refused(validation.Written), thumbprints, otherThumbprints, clusterModules, zones, failureDomains, missingFailureDomains, smallMachines, snapshots, droppedFields, tasks, claims, formerOwners,
 		},
 	}
 }

@@ -61,8 +61,8 @@ func host(server string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(s, "/"), "/sdk"), ":443")
 }
 
-// modules checks the feature gate with which upstream manages cluster modules.
-func modules(e *examination) {
+// clusterModules checks the feature gate with which upstream manages cluster modules.
+func clusterModules(e *examination) {
 	e.eachManager(func(deployment *unstructured.Unstructured, args []string) {
 		if value, _ := flagOf(args, "feature-gates"); slices.Contains(strings.Split(value, ","), validation.NodeAntiAffinity+"=true") {
 			e.about(deployment, Check, "ClusterModules", "the feature gate NodeAntiAffinity is on: set EXP_NODE_ANTI_AFFINITY=true for the new components too, or new machines do not join a cluster module")
@@ -136,8 +136,8 @@ func failureDomains(e *examination) {
 	}, "VSphereFailureDomain")
 }
 
-// placedElsewhere finds machines whose failure domain does not belong to their cluster.
-func placedElsewhere(e *examination) {
+// missingFailureDomains finds machines whose failure domain does not belong to their cluster.
+func missingFailureDomains(e *examination) {
 	for i := range e.Machines {
 		machine := &e.Machines[i]
 		domain, cluster := text(machine, "spec", "failureDomain"), text(machine, "spec", "clusterName")

@@ -19,8 +19,8 @@ func Simulation(w io.Writer, outcomes []report.Outcome, style Style) error {
 	t.add(head("CLUSTER", "QUORUM", "CONTROL PLANE", "WORKERS", "CAPACITY LOST", "DOMAINS")...)
 	for _, o := range outcomes {
 		room := "no limit known"
-		if o.Room != nil {
-			room = strconv.Itoa(*o.Room)
+		if o.Capacity != nil {
+			room = strconv.Itoa(*o.Capacity)
 		}
 		t.add(cell{{o.Namespace + "/" + o.Name, bold}}, quorum(o.ControlPlane),
 			plain(fmt.Sprintf("%d of %d lost", o.ControlPlane.Lost, o.ControlPlane.Members)),

@@ -147,7 +147,7 @@ func notesOf(c report.Cluster, wide bool, style Style) []cell {
 		faultlinev1.FailureDomainsReadyCondition, faultlinev1.MachinesInPlaceCondition, faultlinev1.ControlPlaneBalancedCondition, faultlinev1.WorkersBalancedCondition,
 		faultlinev1.QuorumProtectedCondition,
 	} {
-		if condition := c.Condition(conditionType); condition != nil && amiss(*condition) {
+		if condition := c.Condition(conditionType); condition != nil && hasProblem(*condition) {
 			notes = append(notes, cell{{conditionType, yellow}, {text: " is " + string(condition.Status) + ", " + explained(condition.Reason, condition.Message)}})
 		}
 	}
@@ -163,8 +163,8 @@ func notesOf(c report.Cluster, wide bool, style Style) []cell {
 	return notes
 }
 
-// amiss reports whether a condition contains information that users should see.
-func amiss(condition metav1.Condition) bool {
+// hasProblem reports whether a condition contains information that users should see.
+func hasProblem(condition metav1.Condition) bool {
 	return condition.Status != metav1.ConditionTrue || strings.Contains(condition.Message, faultlinev1.ReasonRemediationLeftOver)
 }
 

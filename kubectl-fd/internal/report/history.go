@@ -26,8 +26,8 @@ type Entry struct {
 	Count int `json:"count,omitempty"`
 }
 
-// remembered is an entry from the status, with the properties of the event that reports the same.
-type remembered struct {
+// recordedEvents is an entry from the status, with the properties of the event that reports the same.
+type recordedEvents struct {
 	Entry
 	// events lists the reasons of that event. about is the part of its note that identifies the failure domain or the Machine,
 	// ending in its name.
@@ -38,8 +38,8 @@ type remembered struct {
 // together is the maximum time between a change and the event that reports it.
 const together = time.Minute
 
-// toldBy reports whether an event reports the same. An event with several occurrences contains more information.
-func (r remembered) toldBy(event Entry) bool {
+// recordedBy reports whether an event reports the same. An event with several occurrences contains more information.
+func (r recordedEvents) recordedBy(event Entry) bool {
 	if event.Count > 1 || event.Time.Sub(r.Time.Time).Abs() > together || !slices.Contains(r.events, event.Reason) {
 		return false
 	}
@@ -64,7 +64,7 @@ func History(c Cluster, events []eventsv1.Event) []Entry {
 	}
 	for i := range events {
 		event := entryOf(&events[i])
-		if !slices.ContainsFunc(known, func(r remembered) bool { return r.toldBy(event) }) {
+		if !slices.ContainsFunc(known, func(r recordedEvents) bool { return r.recordedBy(event) }) {
 			entries = append(entries, event)
 		}
 	}
@@ -75,8 +75,8 @@ func History(c Cluster, events []eventsv1.Event) []Entry {
 }
 
 // states returns the time since which each failure domain is in its state.
-func states(c Cluster) []remembered {
-	var all []remembered
+func states(c Cluster) []recordedEvents {
+	var all []recordedEvents
 	for _, domain := range c.Domains {
 		if domain.Since.IsZero() {
 			continue
@@ -85,7 +85,7 @@ func states(c Cluster) []remembered {
 		if domain.Reason != "" {
 			message += fmt.Sprintf(" (%s: %s)", domain.Reason, domain.Message)
 		}
-		all = append(all, remembered{
+		all = append(all, recordedEvents{
 			Entry:  Entry{Time: domain.Since, Reason: "Domain" + string(domain.State), Message: message},
 			events: []string{"FailureDomain" + string(domain.State)}, about: "Failure domain " + domain.Name,
 		})
@@ -110,7 +110,7 @@ func entryOf(event *eventsv1.Event) Entry {
 }
 
 // moves returns when a move began, and when it ended or its current phase.
-func moves(move *faultlinev1.MachineMove) []remembered {
+func moves(move *faultlinev1.MachineMove) []recordedEvents {
 	if move == nil {
 		return nil
 	}
@@ -122,20 +122,20 @@ func moves(move *faultlinev1.MachineMove) []remembered {
 	if move.Message != "" {
 		explained += ": " + move.Message
 	}
-	started := remembered{
+	started := recordedEvents{
 		Entry:  Entry{Time: move.Started, Reason: "MoveStarted", Message: what},
 		events: []string{"MoveStarted", "WorkerMoveStarted"}, about: "Machine " + move.Machine,
 	}
 	if move.Finished.IsZero() {
 		started.Message = fmt.Sprintf("%s; it is %s now", explained, move.Phase)
-		return []remembered{started}
+		return []recordedEvents{started}
 	}
-	ended := remembered{
+	ended := recordedEvents{
 		Entry:  Entry{Time: move.Finished, Reason: "Move" + string(move.Phase), Message: explained},
 		events: []string{"Move" + string(move.Phase), "WorkerMoveAborted"}, about: "Machine " + move.Machine,
 	}
 	if move.Phase == faultlinev1.MoveCompleted {
 		ended.events[1] = "WorkerMoved"
 	}
-	return []remembered{started, ended}
+	return []recordedEvents{started, ended}
 }

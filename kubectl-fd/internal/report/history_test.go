@@ -46,7 +46,7 @@ func reasons(entries []report.Entry) []string {
 	return all
 }
 
-func TestAChangeThatAnEventTellsTooIsShownOnce(t *testing.T) {
+func TestHistoryOmitsDuplicateEvents(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	remembered := []string{"DomainCordoned", "MoveStarted", "MoveCompleted", "MoveStarted", "MoveAborted"}
@@ -60,7 +60,7 @@ func TestAChangeThatAnEventTellsTooIsShownOnce(t *testing.T) {
 	}))).To(Equal(remembered))
 }
 
-func TestAnEventOfAnotherChangeIsShown(t *testing.T) {
+func TestHistoryShowsOtherEvents(t *testing.T) {
 	t.Parallel()
 	for scenario, other := range map[string]eventsv1.Event{
 		"of another failure domain": event(1, "FailureDomainCordoned", "Failure domain a-2 is Cordoned: all hosts of rack a-3 are in error"),

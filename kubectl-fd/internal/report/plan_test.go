@@ -35,7 +35,7 @@ func uneven() report.Cluster {
 
 var md = []report.Deployment{{Name: "md", Replicas: 2}}
 
-func TestAPlanIsCalculatedOnlyWhereTheControllersHaveNone(t *testing.T) {
+func TestPlanSource(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := uneven()
@@ -55,7 +55,7 @@ func TestAPlanIsCalculatedOnlyWhereTheControllersHaveNone(t *testing.T) {
 	g.Expect(plans[1].Moves).To(BeEmpty())
 }
 
-func TestAPlanSaysWhyNothingIsMoved(t *testing.T) {
+func TestPlanExplainsMissingMoves(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := uneven()

@@ -29,17 +29,17 @@ type Cluster struct {
 	// Domains lists the cluster's failure domains by name, followed by those in which machines are although the cluster does not
 	// list them.
 	Domains []Domain `json:"failureDomains,omitempty"`
-	// Larger maps failure domains to the larger domains that separate logical failure domains; see package spread.
-	Larger map[string]string `json:"-"`
+	// Parents maps failure domains to the larger domains that separate logical failure domains; see package spread.
+	Parents map[string]string `json:"-"`
 	// Wanted is spec.distribution of the infrastructure cluster.
 	Wanted faultlinev1.Distribution `json:"wanted,omitzero"`
 	// Skew, ControlPlane and Workers are copied from status.distribution.
 	Skew         *int32                                     `json:"controlPlaneSkew,omitempty"`
 	ControlPlane faultlinev1.ControlPlaneDistributionStatus `json:"controlPlane,omitzero"`
 	Workers      []faultlinev1.WorkersDistributionStatus    `json:"workers,omitempty"`
-	// Room maps the requirements of machines that do not suit every host to the capacity of each failure domain for them. It is
-	// only set by read.Room.
-	Room map[string]map[string]int `json:"-"`
+	// Capacity maps the requirements of machines that do not suit every host to the capacity of each failure domain for them. It is
+	// only set by read.Capacity.
+	SuitableCapacity map[string]map[string]int `json:"-"`
 	// Conditions are the conditions of the infrastructure cluster about failure domains.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
@@ -166,8 +166,8 @@ func (c Cluster) DomainNames() []string {
 	return names
 }
 
-// Places returns the names of the failure domains that the cluster lists or in which it has machines.
-func (c Cluster) Places() []string {
+// AllDomainNames returns the names of the failure domains that the cluster lists or in which it has machines.
+func (c Cluster) AllDomainNames() []string {
 	var names []string
 	for _, domain := range c.Domains {
 		if domain.Name != "" {

@@ -38,7 +38,7 @@ func machine(name string, change func(*clusterv1.Machine)) clusterv1.Machine {
 	return m
 }
 
-func TestAMachineIsWhereItIsThenWhereItBelongsThenWhereItWasAssigned(t *testing.T) {
+func TestMachineDomainPrecedence(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	o := observed(active("a", "b"))
@@ -63,7 +63,7 @@ func TestAMachineIsWhereItIsThenWhereItBelongsThenWhereItWasAssigned(t *testing.
 	g.Expect(c.Domains[2].Listed || c.Domains[3].Listed).To(BeFalse(), "those that the cluster does not list are last")
 }
 
-func TestAMachineIsAsItsConditionsSay(t *testing.T) {
+func TestMachineState(t *testing.T) {
 	t.Parallel()
 	joined := func(m *clusterv1.Machine) {
 		provisioned := true
@@ -103,7 +103,7 @@ func TestAMachineIsAsItsConditionsSay(t *testing.T) {
 	}
 }
 
-func TestAClusterOfAnotherProviderIsShownAsFarAsItIsKnown(t *testing.T) {
+func TestClusterOfAnotherProvider(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	o := observed(map[string]any{"failureDomains": map[string]any{"az1": map[string]any{"controlPlane": true}}})
@@ -115,7 +115,7 @@ func TestAClusterOfAnotherProviderIsShownAsFarAsItIsKnown(t *testing.T) {
 	g.Expect(c.Problem).To(Equal("SomeCluster infra does not report the state of its failure domains: status.distribution is written by Faultline's providers"))
 }
 
-func TestWhatTheUserWithdrawsCountsForThePlannerBeforeTheStatusSaysSo(t *testing.T) {
+func TestPlannerUsesRequestedStates(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	o := observed(map[string]any{"distribution": map[string]any{"failureDomains": []any{

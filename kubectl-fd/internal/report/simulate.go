@@ -21,8 +21,8 @@ type Outcome struct {
 	// WorkersLost is the number of lost workers, Workers the number of all.
 	WorkersLost int `json:"workersLost"`
 	Workers     int `json:"workers"`
-	// Room is how many more machines the lost domains could have taken; nil if no limit is known.
-	Room *int `json:"roomLost,omitempty"`
+	// Capacity is how many more machines the lost domains could have taken; nil if no limit is known.
+	Capacity *int `json:"roomLost,omitempty"`
 	// Replacements lists, for each lost machine, where its replacement could be placed.
 	Replacements []Replacement `json:"replacements,omitempty"`
 }
@@ -77,11 +77,11 @@ func Lose(clusters []Cluster, names []string) ([]Outcome, error) {
 	var outcomes []Outcome
 	var hit []Cluster
 	for _, cluster := range clusters {
-		if slices.ContainsFunc(cluster.Places(), lost) {
+		if slices.ContainsFunc(cluster.AllDomainNames(), lost) {
 			outcomes, hit = append(outcomes, lose(cluster, lost)), append(hit, cluster)
 		}
 	}
-	taken := rooms{}
+	taken := capacityUse{}
 	for _, controlPlane := range []bool{true, false} {
 		for i := range hit {
 			outcomes[i].replace(hit[i], lost, controlPlane, taken)
@@ -94,7 +94,7 @@ func Lose(clusters []Cluster, names []string) ([]Outcome, error) {
 func known(clusters []Cluster, names []string) error {
 	var all []string
 	for _, cluster := range clusters {
-		all = append(all, cluster.Places()...)
+		all = append(all, cluster.AllDomainNames()...)
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
@@ -126,7 +126,7 @@ func lose(c Cluster, lost func(string) bool) Outcome {
 		}
 	}
 	if limited {
-		o.Room = &room
+		o.Capacity = &room
 	}
 	o.ControlPlane.Quorum = o.ControlPlane.Members/2 + 1
 	if o.ControlPlane.Members == 0 {
@@ -159,28 +159,28 @@ func (o *Outcome) count(machine Machine, domain string, gone bool) {
 	}
 }
 
-// rooms counts the machines placed in domains, by the key of the shared capacity.
-type rooms map[string]int
+// capacityUse counts the machines placed in domains, by the key of the shared capacity.
+type capacityUse map[string]int
 
-// room returns the key of shared capacity: that of a domain or, with suits, of the part that suits such machines.
-func room(c Cluster, domain, suits string) string {
+// remaining returns the key of shared capacity: that of a domain or, with suits, of the part that suits such machines.
+func capacityKey(c Cluster, domain, suits string) string {
 	return strings.Join([]string{c.Infrastructure.Kind, c.Namespace, domain, suits}, "/")
 }
 
 // take uses the capacity for one machine.
-func (r rooms) take(c Cluster, domain, suits string) {
-	r[room(c, domain, "")]++
+func (r capacityUse) take(c Cluster, domain, suits string) {
+	r[capacityKey(c, domain, "")]++
 	if suits != "" {
-		r[room(c, domain, suits)]++
+		r[capacityKey(c, domain, suits)]++
 	}
 }
 
 // replace finds domains for the replacements of the lost machines of a role.
-func (o *Outcome) replace(c Cluster, lost func(string) bool, controlPlane bool, taken rooms) {
+func (o *Outcome) replace(c Cluster, lost func(string) bool, controlPlane bool, taken capacityUse) {
 	if !o.ControlPlane.KeepsQuorum {
 		return
 	}
-	p := newPlaces(c, lost, controlPlane, taken)
+	p := newPlacement(c, lost, controlPlane, taken)
 	for _, domain := range c.Domains {
 		for _, machine := range domain.Machines {
 			if !lost(domain.Name) || machine.ControlPlane != controlPlane || machine.Deleting {

@@ -44,7 +44,7 @@ func cluster(name string, domains ...string) report.Cluster {
 	return c
 }
 
-func TestQuorumIsKeptWhenMoreThanHalfOfTheVotesWork(t *testing.T) {
+func TestQuorum(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		domains             []string
@@ -77,7 +77,7 @@ func TestQuorumIsKeptWhenMoreThanHalfOfTheVotesWork(t *testing.T) {
 	}
 }
 
-func TestAMachineIsReplacedWhereThePlannerWouldPutIt(t *testing.T) {
+func TestReplacements(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	outcomes, err := report.Lose([]report.Cluster{cluster("c", "r", "rr", "r", "r")}, []string{"a"})
@@ -85,7 +85,7 @@ func TestAMachineIsReplacedWhereThePlannerWouldPutIt(t *testing.T) {
 	g.Expect(outcomes[0].Replacements).To(Equal([]report.Replacement{{Machine: "c-a0", ControlPlane: true, From: "a", To: "c"}}))
 }
 
-func TestRoomIsSharedByTheClustersOfANamespaceAndControlPlanesComeFirst(t *testing.T) {
+func TestCapacityIsSharedInANamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	first, second, other := cluster("first", "r", "r", "r"), cluster("second", "r", "r", "r"), cluster("third", "r", "r", "r")
@@ -108,7 +108,7 @@ func TestRoomIsSharedByTheClustersOfANamespaceAndControlPlanesComeFirst(t *testi
 	g.Expect(outcomes[2].Replacements).To(Equal([]report.Replacement{{Machine: "third-a0", ControlPlane: true, From: "a", To: "b"}}), "hosts of another namespace are others")
 }
 
-func TestWhatDoesNotSuitEverywhereGoesWhereRoomSuitsIt(t *testing.T) {
+func TestSuitableCapacity(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	first, second := cluster("first", "rr", "rr", "r"), cluster("second", "r", "rr", "r")
@@ -119,7 +119,7 @@ func TestWhatDoesNotSuitEverywhereGoesWhereRoomSuitsIt(t *testing.T) {
 		c.Wanted.Workers.Enabled = &workers
 		c.Domains[0].Machines[0].Suits = "gpu"
 		c.Domains[0].Machines = append(c.Domains[0].Machines, report.Machine{Name: c.Name + "-w", Deployment: "md", Suits: "gpu"})
-		c.Room = map[string]map[string]int{"gpu": {"a": 4, "b": 2}}
+		c.SuitableCapacity = map[string]map[string]int{"gpu": {"a": 4, "b": 2}}
 		c.Domains[1].Capacity, c.Domains[2].Capacity = &five, &five
 	}
 	outcomes, err := report.Lose(clusters, []string{"a"})
@@ -131,7 +131,7 @@ func TestWhatDoesNotSuitEverywhereGoesWhereRoomSuitsIt(t *testing.T) {
 	g.Expect(outcomes[1].Replacements).To(Equal([]report.Replacement{{Machine: "second-a0", ControlPlane: true, From: "a", To: "b"}, {Machine: "second-w", From: "a", Why: full}}))
 }
 
-func TestWithdrawnDomainsTakeNothing(t *testing.T) {
+func TestWithdrawnDomainsReceiveNoReplacements(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := cluster("c", "r", "r", "rr")
@@ -145,7 +145,7 @@ func TestWithdrawnDomainsTakeNothing(t *testing.T) {
 	g.Expect(outcomes[0].Replacements[0].Why).To(Equal("waits: no Active failure domain remains for it"))
 }
 
-func TestRoomThatIsLostIsUnknownWhereALimitIs(t *testing.T) {
+func TestLostCapacityWithoutLimit(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := cluster("c", "", "", "rrr")
@@ -153,13 +153,13 @@ func TestRoomThatIsLostIsUnknownWhereALimitIs(t *testing.T) {
 	c.Domains[0].Capacity = &two
 	outcomes, err := report.Lose([]report.Cluster{c}, []string{"a"})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(outcomes[0].Room).To(HaveValue(Equal(2)))
+	g.Expect(outcomes[0].Capacity).To(HaveValue(Equal(2)))
 	outcomes, err = report.Lose([]report.Cluster{c}, []string{"a", "b"})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(outcomes[0].Room).To(BeNil())
+	g.Expect(outcomes[0].Capacity).To(BeNil())
 }
 
-func TestClustersThatLoseNothingAreNotListed(t *testing.T) {
+func TestUnaffectedClustersAreOmitted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	outcomes, err := report.Lose([]report.Cluster{cluster("small", "r"), cluster("large", "r", "r", "r")}, []string{"b"})
@@ -169,7 +169,7 @@ func TestClustersThatLoseNothingAreNotListed(t *testing.T) {
 	g.Expect(err).To(MatchError("none of the clusters has failure domain b, or any: see kubectl fd get -A"))
 }
 
-func TestAClusterWithMachinesInALostDomainThatItDoesNotListLosesThem(t *testing.T) {
+func TestUnlistedDomainIsLost(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	two := cluster("two", "r", "rr", "")
@@ -179,7 +179,7 @@ func TestAClusterWithMachinesInALostDomainThatItDoesNotListLosesThem(t *testing.
 	g.Expect(outcomes).To(HaveLen(2))
 	g.Expect(outcomes[1].ControlPlane).To(Equal(report.ControlPlaneOutcome{Members: 3, Lost: 2, Left: 1, Quorum: 2}))
 	g.Expect(outcomes[1].Lost).To(Equal([]string{"b"}))
-	g.Expect(outcomes[1].Room).To(HaveValue(BeZero()), "it had no capacity there")
+	g.Expect(outcomes[1].Capacity).To(HaveValue(BeZero()), "it had no capacity there")
 	g.Expect(report.KeepQuorum(outcomes)).To(BeFalse())
 
 	outcomes, err = report.Lose([]report.Cluster{two}, []string{"b"})
@@ -189,7 +189,7 @@ func TestAClusterWithMachinesInALostDomainThatItDoesNotListLosesThem(t *testing.
 	g.Expect(err).To(MatchError("none of the clusters has failure domain x: choose one of a, b, c"))
 }
 
-func TestControlPlaneMachinesOfWhichNoDomainIsKnownAreCountedApart(t *testing.T) {
+func TestControlPlaneMachinesWithoutDomain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := cluster("c", "r", "ru", "")
@@ -202,7 +202,7 @@ func TestControlPlaneMachinesOfWhichNoDomainIsKnownAreCountedApart(t *testing.T)
 	g.Expect(text.String()).To(ContainSubstring("default/c: the failure domain of 1 control-plane machine that would work is unknown and may be a lost one"))
 }
 
-func TestAWorkerIsReplacedAsItsClusterSpreadsWorkers(t *testing.T) {
+func TestWorkerReplacements(t *testing.T) {
 	t.Parallel()
 	yes, three := true, int32(3)
 	worker := func(name, deployment, key string) report.Machine {
@@ -226,7 +226,7 @@ func TestAWorkerIsReplacedAsItsClusterSpreadsWorkers(t *testing.T) {
 			g := NewWithT(t)
 			c := cluster("c", "", "", "")
 			c.Wanted.Workers = faultlinev1.WorkersDistribution{Enabled: &yes, DesiredFailureDomains: &three, Required: test.required, TopologyKey: test.by}
-			c.Larger = spread.Larger(c.Wanted, []clusterv1.FailureDomain{
+			c.Parents = spread.Larger(c.Wanted, []clusterv1.FailureDomain{
 				{Name: "a", Attributes: map[string]string{"region": "north"}}, {Name: "b", Attributes: map[string]string{"region": "north"}},
 				{Name: "c", Attributes: map[string]string{"region": "south"}},
 			})

@@ -21,9 +21,9 @@ const (
 	Answer = 256 << 20
 	// event is the maximum size of a watch event in bytes. It is client-go's own limit for encodings with length-prefixed events.
 	event = 16 << 20
-	// patience is the timeout of a request, other than a watch, including its response. Most clients have a shorter timeout;
+	// timeout is the timeout of a request, other than a watch, including its response. Most clients have a shorter timeout;
 	// those of informers have none.
-	patience = 5 * time.Minute
+	timeout = 5 * time.Minute
 )
 
 // ErrTooLong is returned if a response exceeds the limit.
@@ -50,7 +50,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	end := func() {}
 	if !watches {
 		var ctx context.Context
-		ctx, end = context.WithTimeout(request.Context(), patience)
+		ctx, end = context.WithTimeout(request.Context(), timeout)
 		request = request.WithContext(ctx)
 	}
 	response, err := r.next.RoundTrip(request)
@@ -58,7 +58,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 		end()
 		return nil, err
 	}
-	b := &body{ReadCloser: response.Body, end: end, limit: r.limit}
+	b := &limitedBody{ReadCloser: response.Body, end: end, limit: r.limit}
 	if encoding := response.Header.Get("Content-Type"); watches && response.StatusCode == http.StatusOK {
 		b.frames = framesOf(encoding)
 	}
@@ -86,8 +86,8 @@ func framesOf(encoding string) frames {
 	}
 }
 
-// body is a limited response body. left applies to the whole response, or to the current event if there are frames.
-type body struct {
+// limitedBody is a limited response body. left applies to the whole response, or to the current event if there are frames.
+type limitedBody struct {
 	io.ReadCloser
 
 	end         func()
@@ -96,7 +96,7 @@ type body struct {
 }
 
 // Read implements io.Reader.
-func (b *body) Read(buffer []byte) (int, error) {
+func (b *limitedBody) Read(buffer []byte) (int, error) {
 	if b.left < 0 {
 		return 0, b.tooLong()
 	}
@@ -118,12 +118,12 @@ func (b *body) Read(buffer []byte) (int, error) {
 }
 
 // Close implements io.Closer.
-func (b *body) Close() error {
+func (b *limitedBody) Close() error {
 	defer b.end()
 	return b.ReadCloser.Close()
 }
 
-func (b *body) tooLong() error {
+func (b *limitedBody) tooLong() error {
 	what := "of a response"
 	if b.frames != nil {
 		what = "of an event of a watch"

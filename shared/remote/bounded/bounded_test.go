@@ -55,7 +55,7 @@ func get(g *WithT, s *server, path string, limit int64) (*http.Response, error) 
 	return bounded.RoundTripper(s, limit).RoundTrip(request)
 }
 
-func TestAnAnswerThatNeverEndsIsEnded(t *testing.T) {
+func TestResponseLimit(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]*server{
 		"an answer":                     {status: http.StatusOK, encoding: "application/json", length: -1},
@@ -84,7 +84,7 @@ func TestAnAnswerThatNeverEndsIsEnded(t *testing.T) {
 	}
 }
 
-func TestAnAnswerOfTheLongestLengthIsReadAsItIs(t *testing.T) {
+func TestLongestResponse(t *testing.T) {
 	t.Parallel()
 	for _, length := range []int{0, 1, 99, 100} {
 		g := NewWithT(t)
@@ -101,7 +101,7 @@ func TestAnAnswerOfTheLongestLengthIsReadAsItIs(t *testing.T) {
 	}
 }
 
-func TestEveryRequestThatIsNoWatchHasADeadline(t *testing.T) {
+func TestRequestDeadline(t *testing.T) {
 	t.Parallel()
 	for path, limited := range map[string]bool{"/a": true, "/a?watch=false": true, "/a?watch=true": false, "/a?watch=1": false} {
 		g := NewWithT(t)
@@ -118,7 +118,7 @@ func inProtobuf(content string) string {
 	return string(binary.BigEndian.AppendUint32(nil, uint32(len(content)))) + content
 }
 
-func TestAWatchGoesOnForAsLongAsItsEventsAreShort(t *testing.T) {
+func TestWatch(t *testing.T) {
 	t.Parallel()
 	const protobuf = "application/vnd.kubernetes.protobuf;stream=watch"
 	for name, s := range map[string]struct{ encoding, event string }{
@@ -146,7 +146,7 @@ func TestAWatchGoesOnForAsLongAsItsEventsAreShort(t *testing.T) {
 	}
 }
 
-func TestAWatchEndsWithAnEventThatIsTooLong(t *testing.T) {
+func TestWatchEventLimit(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]struct {
 		status            int

@@ -1,0 +1,128 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report_test
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
+	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/provider"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/publish"
+	"github.com/faultline-io/faultline/shared/rebalance"
+	"github.com/faultline-io/faultline/shared/spread"
+	"github.com/faultline-io/faultline/shared/testworld"
+)
+
+// controllers are those that write the reported state, without a provider's own controllers.
+type controllers struct {
+	client    client.Client
+	seen      []distribution.Observation
+	publisher *publish.Publisher
+	rebalance *rebalance.Reconciler
+	spread    *spread.Reconciler
+}
+
+func newControllers(t *testing.T) *controllers {
+	t.Helper()
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	kinds := runtime.NewSchemeBuilder(corev1.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, providertest.AddToScheme)
+	g.Expect(kinds.AddToScheme(scheme)).To(Succeed())
+	// The fake client adds unknown kinds to the scheme when it lists them, and tests run in parallel.
+	inventory := schema.GroupVersion{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3"}
+	scheme.AddKnownTypeWithName(inventory.WithKind("Provider"), &unstructured.Unstructured{})
+	scheme.AddKnownTypeWithName(inventory.WithKind("ProviderList"), &unstructured.UnstructuredList{})
+	metrics, err := distribution.NewMetrics(prometheus.NewRegistry())
+	g.Expect(err).NotTo(HaveOccurred())
+	stored := []client.Object{
+		&clusterv1.Cluster{}, &clusterv1.Machine{}, &clusterv1.MachineDeployment{}, &controlplanev1.KubeadmControlPlane{},
+		&providertest.Cluster{}, &providertest.Machine{},
+	}
+	c := &controllers{client: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(stored...).Build()}
+	for _, domain := range []string{"a", "b", "c"} {
+		c.seen = append(c.seen, distribution.Observation{Name: domain, ControlPlane: true, Health: distribution.Good})
+	}
+	recorder, time, infra := events.NewFakeRecorder(10000), clock.RealClock{}, providertest.Provider{Seen: c.seen}
+	c.publisher = &publish.Publisher{Client: c.client, Recorder: recorder, Clock: time, Metrics: metrics}
+	c.rebalance = &rebalance.Reconciler{
+		Client: c.client, Live: c.client, Provider: infra, Recorder: recorder, Clock: time, Metrics: metrics, KubeadmVersion: rebalance.OldestTested,
+	}
+	c.spread = &spread.Reconciler{Client: c.client, Live: c.client, Provider: infra, Recorder: recorder, Clock: time, Metrics: metrics}
+	return c
+}
+
+// look makes all of them reconcile an infrastructure cluster.
+func (c *controllers) look(t *testing.T, key client.ObjectKey) {
+	t.Helper()
+	g, infra := NewWithT(t), &providertest.Cluster{}
+	g.Expect(c.client.Get(t.Context(), key, infra)).To(Succeed())
+	p := patch.From(infra)
+	domains := c.publisher.Of(infra, key.Name)
+	result, err := publish.Publish(t.Context(), domains, c.seen, &providertest.Machine{}, func(*providertest.Machine) string { return "" })
+	g.Expect(err).NotTo(HaveOccurred())
+	domains.Report(result.Condition(), true)
+	g.Expect(p.Apply(t.Context(), c.client, infra)).To(Succeed())
+	_, err = c.rebalance.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = c.spread.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+// shown returns the output of kubectl fd plan for a cluster, as one line.
+func (c *controllers) shown(t *testing.T, o *testworld.Objects) string {
+	t.Helper()
+	g, machines := NewWithT(t), &clusterv1.MachineList{}
+	g.Expect(c.client.List(t.Context(), machines, client.MatchingLabels{clusterv1.ClusterNameLabel: o.Name})).To(Succeed())
+	infra, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o.Infra)
+	g.Expect(err).NotTo(HaveOccurred())
+	seen := report.Of(report.Observed{Cluster: o.Cluster, Infrastructure: &unstructured.Unstructured{Object: infra}, Machines: machines.Items})
+	var deployments []report.Deployment
+	if o.Deployment != nil {
+		deployments = []report.Deployment{{Name: o.Deployment.Name, Named: o.Deployment.Spec.Template.Spec.FailureDomain}}
+	}
+	text := &strings.Builder{}
+	g.Expect(render.Plan(text, seen, report.Plans(seen, deployments), render.Style{})).To(Succeed())
+	return strings.Join(strings.Fields(text.String()), " ")
+}
+
+func TestPlanExplainsProblems(t *testing.T) {
+	t.Parallel()
+	c := newControllers(t)
+	world := testworld.World{
+		Client: c.client, Namespace: "ns", Provider: providertest.Provider{Seen: c.seen}, Domains: [3]string{"a", "b", "c"}, AcceptsAll: true,
+		Group: providertest.GroupVersion.Group, ClusterKind: "Cluster", MachineKind: "Machine",
+		Cluster: func(provider.Cluster) {}, Machine: func(client.Object) {},
+		Exists: func(machine client.Object, domain string) {
+			machine.(*providertest.Machine).Status = provider.Place{Domain: domain, Exists: true}
+		},
+		Look: c.look,
+		Shown: func(t *testing.T, o *testworld.Objects, says []string) {
+			t.Helper()
+			text := c.shown(t, o)
+			for _, part := range says {
+				NewWithT(t).Expect(text).To(ContainSubstring(part))
+			}
+		},
+	}
+	world.Play(t, testworld.Rows())
+}

@@ -1,0 +1,40 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodes
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+)
+
+// read returns the labels and failure domain recorded in a Node's annotations. An annotation that cannot be parsed counts as
+// empty: nothing is removed because of it.
+func read(node *corev1.Node) recorded {
+	set, err := labels.ConvertSelectorToLabelsMap(node.Annotations[faultlinev1.LabelsFromMachineAnnotation])
+	if err != nil {
+		set = labels.Set{}
+	}
+	return recorded{domain: node.Annotations[faultlinev1.FailureDomainAnnotation], labels: set}
+}
+
+func (t recorded) equal(other recorded) bool {
+	return t.domain == other.domain && maps.Equal(t.labels, other.labels)
+}
+
+func (t recorded) write(node *corev1.Node) {
+	for key, value := range map[string]string{
+		faultlinev1.LabelsFromMachineAnnotation: t.labels.String(), faultlinev1.FailureDomainAnnotation: t.domain,
+	} {
+		if value == "" {
+			delete(node.Annotations, key)
+			continue
+		}
+		metav1.SetMetaDataAnnotation(&node.ObjectMeta, key, value)
+	}
+}

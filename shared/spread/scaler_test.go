@@ -1,0 +1,126 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spread_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/spread"
+)
+
+// announced lists the ways in which a program declares that it scales a MachineDeployment, with its name.
+func announced() map[string]func(*clusterv1.MachineDeployment) {
+	annotated := func(name, value string) func(*clusterv1.MachineDeployment) {
+		return func(md *clusterv1.MachineDeployment) { metav1.SetMetaDataAnnotation(&md.ObjectMeta, name, value) }
+	}
+	return map[string]func(*clusterv1.MachineDeployment){
+		"the cluster autoscaler": annotated("cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size", "12"),
+		"Karpenter":              func(md *clusterv1.MachineDeployment) { md.Labels["node.cluster.x-k8s.io/karpenter-member"] = "" },
+		"rancher":                annotated(faultlinev1.ScaledByAnnotation, "rancher"),
+		"another program":        annotated(faultlinev1.ScaledByAnnotation, ""),
+	}
+}
+
+func TestExternallyScaledMachineDeployment(t *testing.T) {
+	t.Parallel()
+	for name, announce := range announced() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t, deleteOne())
+			w.domains("a b")
+			w.scale("md", 6)
+			r := w.reconciler(api)
+			w.reconcile(r)
+			w.exist()
+			change(w, &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}, false, announce)
+			w.domains("a b c")
+			w.replenish("md")
+			w.reconcile(r)
+			w.Expect(w.machines("md")).To(HaveLen(6))
+			w.Expect(w.workers().Plan).To(BeEmpty())
+			w.Expect(w.balanced().Status).To(Equal(metav1.ConditionTrue))
+			w.Expect(w.balanced().Message).To(ContainSubstring("MachineDeployment md is scaled by " + name + ", which chooses its machines: 2 would have to move to balance it, and none is moved"))
+			w.Expect(w.marked("md")).To(BeEmpty())
+			w.domains("a!Evicting b c")
+			w.moveAll(r)
+			w.Expect(w.placed("md", domain)).NotTo(HaveKey("a"), "what is to be emptied is emptied")
+		})
+	}
+}
+
+// removed makes a program remove the machines in a domain and lower the replicas accordingly.
+func (w *fixture) removed(in string) {
+	w.t.Helper()
+	left := int32(0)
+	for _, machine := range w.machines("md") {
+		infra := &providertest.Machine{ObjectMeta: w.meta(machine.Name)}
+		w.Expect(api.Get(w.t.Context(), client.ObjectKeyFromObject(infra), infra)).To(Succeed())
+		if domain(infra) == in {
+			w.remove(&machine)
+			continue
+		}
+		left++
+	}
+	w.wantReplicas(left)
+	w.replenish("md")
+}
+
+// scaleUp scales the MachineDeployment to six machines in a and b.
+func (w *fixture) scaleUp(r *spread.Reconciler) {
+	w.t.Helper()
+	w.domains("a b c!Cordoned")
+	w.scale("md", 5)
+	w.reconcile(r)
+	w.exist()
+	w.domains("a b c")
+	w.replenish("md")
+}
+
+func TestUndoneMovesBackOff(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, deleteOne())
+	w.domains("a b")
+	w.scale("md", 6)
+	w.reconcile(w.reconciler(api))
+	w.exist()
+	w.domains("a b c")
+	w.Expect(w.moveAll(w.reconciler(api))).To(Equal(2))
+	for _, wait := range []time.Duration{time.Hour, 2 * time.Hour} {
+		w.removed("c")
+		r := w.reconciler(api)
+		w.reconcile(r)
+		w.Expect(w.workers().CurrentMove).To(BeNil())
+		w.Expect(w.balanced().Reason).To(Equal(faultlinev1.ReasonNotBalanced))
+		w.Expect(w.balanced().Message).To(And(
+			ContainSubstring("to c, and machines are missing there again, so another client removes them"),
+			ContainSubstring(w.workers().LastMove.Finished.Add(wait).UTC().Format(time.RFC3339)),
+		))
+		result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(result.RequeueAfter).To(BeNumerically("~", wait, time.Minute))
+		w.clock.SetTime(w.clock.Now().Add(result.RequeueAfter + time.Second))
+		w.Expect(w.moveAll(w.reconciler(api))).To(Equal(1), "then it is tried again")
+		w.scaleUp(r)
+	}
+}
+
+func TestUndoneMovesAllowEviction(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, deleteOne())
+	r := w.withNewDomain()
+	w.moveAll(r)
+	w.removed("c")
+	w.domains("a!Evicting b c")
+	w.moveAll(r)
+	w.Expect(w.placed("md", domain)).NotTo(HaveKey("a"))
+}
