@@ -132,7 +132,7 @@ storm: ## Kill the manager 200 times (KILLS=) at random moments while machines a
 takeover: ## Take over a cluster of upstream's released vSphere manager, on an unmodified vcsim (takes a few minutes the first time). PROVIDER=metal3 does it with simulated hosts, and with upstream's manager from a checkout of its source: CAPM3=FOLDER
 	$(if $(filter harvester,$(PROVIDER)),$(error Takeover does not support harvester: PROVIDER must be one of vsphere metal3))
 	$(if $(filter metal3,$(PROVIDER)),$(if $(CAPM3)$(FAULTLINE_CAPM3),,$(error CAPM3 must be a checkout of cluster-api-provider-metal3, v1.12 or later: make takeover PROVIDER=metal3 CAPM3=FOLDER)))
-	cd e2e && $(if $(CAPM3),FAULTLINE_CAPM3=$(abspath $(CAPM3)) )$(TEST) -v -tags=e2e -count=1 -timeout=25m -run 'ManagerFor(?i:$(PROVIDER))GoesOnUnderOurs' $(TEST_FLAGS) ./takeover
+	cd e2e && $(if $(CAPM3),FAULTLINE_CAPM3=$(abspath $(CAPM3)) )$(TEST) -v -tags=e2e -count=1 -timeout=25m -run 'TestTakeOver(?i:$(PROVIDER))' $(TEST_FLAGS) ./takeover
 
 lint: ## Run golangci-lint in every module, or in MODULE
 	@cd e2e && go run ./cmd/binaries golangci-lint

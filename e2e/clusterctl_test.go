@@ -41,7 +41,7 @@ type printed struct {
 	exports    map[string]string
 }
 
-func TestPrintedCommandsOfClusterctlMakeTheClustersThatTheyPromise(t *testing.T) {
+func TestDocumentedClusterctlCommands(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none")) // no management cluster is contacted
 	g := NewWithT(t)
 	folder := t.TempDir()

@@ -24,7 +24,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rebalance"
 )
 
-func TestMachinesAreMovedWithTheVersionOfClusterAPIThatIsTestedHere(t *testing.T) {
+func TestRebalanceSupportsTestedClusterAPIVersion(t *testing.T) {
 	t.Parallel()
 	_, version := clusterAPI(t)
 	NewWithT(t).Expect(rebalance.Tested(version)).To(BeTrue(), "%s: look at what is asked below, then change OldestTested", version)
@@ -43,7 +43,7 @@ func clusterAPI(t *testing.T) (source, version string) {
 
 // Tests the behavior of KubeadmControlPlane that rebalance needs beyond its contract: docs/decisions/cloned-from.md. If this fails with a
 // new version of Cluster API, review the decision.
-func TestAControlPlaneReplacesTheMachineWhoseClonedFromNameIsChanged(t *testing.T) {
+func TestControlPlaneReplacesMachineWithChangedClonedFromName(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	const group = "infrastructure.cluster.x-k8s.io"

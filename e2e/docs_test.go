@@ -28,7 +28,7 @@ var (
 )
 
 // Pages are split and headings renamed: no link may break.
-func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
+func TestDocumentLinks(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	pages := documents(t)
@@ -53,7 +53,7 @@ func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
 }
 
 // The lists of related locations must only name existing paths.
-func TestPathsThatContributorsAreToldOfExist(t *testing.T) {
+func TestContributingPathsExist(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for _, page := range []string{"CONTRIBUTING.md", "docs/adding-a-provider.md", "docs/architecture.md", "shared/README.md"} {
@@ -78,7 +78,7 @@ var (
 )
 
 // Documented test commands must run a test: it may have been renamed.
-func TestTestsThatContributorsAreToldToRunExist(t *testing.T) {
+func TestContributingTestsExist(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	text, err := os.ReadFile(filepath.Join(repository, "CONTRIBUTING.md"))
@@ -124,7 +124,7 @@ func testsIn(t *testing.T, folder string) []string {
 var reason = regexp.MustCompile(`(?m)^\s*reason[A-Z]\w* +(?:\w+ +)?= +"(\w+)"`)
 
 // The reasons of load balancers are defined next to the code that sets them. Those of other kinds are in their API.
-func TestEveryReasonOfALoadBalancerHasAWayOut(t *testing.T) {
+func TestLoadBalancerReasonsAreDocumented(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	text, err := os.ReadFile(filepath.Join(repository, "docs", "troubleshooting.md"))
@@ -175,7 +175,7 @@ func anchors(page string) []string {
 	return all
 }
 
-func TestEveryFolderIsInTheLayout(t *testing.T) {
+func TestLayoutListsFolders(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	readme, err := os.ReadFile("README.md")

@@ -15,7 +15,7 @@ import (
 
 // Depguard matches the files of a rule by pattern, but not the imports that it forbids: a provider without its own rows could import
 // anything unnoticed.
-func TestWhatLintForbidsSeveralProvidersItForbidsAll(t *testing.T) {
+func TestDepguardRulesCoverAllProviders(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	text, err := os.ReadFile(filepath.Join(repository, ".golangci.yml"))

@@ -27,7 +27,7 @@ func makeIn(t *testing.T, args ...string) (string, error) {
 	return string(printed), err
 }
 
-func TestMakeSaysInOneLineWhatThereIsNot(t *testing.T) {
+func TestMakeReportsUnknownNames(t *testing.T) {
 	t.Parallel()
 	for arguments, want := range map[string]string{
 		"frobnicate":                  `Unknown target "frobnicate": make help lists all targets`,
@@ -61,12 +61,12 @@ func providers(t *testing.T) []string {
 	return names
 }
 
-func TestMakeKnowsEveryProviderByItsFolder(t *testing.T) {
+func TestMakeListsProviders(t *testing.T) {
 	t.Parallel()
 	NewWithT(t).Expect(choice(t, "demo", "PROVIDER")).To(ConsistOf(providers(t)))
 }
 
-func TestTheWorkspaceOfEditorsHasEveryModule(t *testing.T) {
+func TestWorkspaceHasAllModules(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	text, err := os.ReadFile(filepath.Join(repository, "go.work"))
@@ -90,7 +90,7 @@ func choice(t *testing.T, target, variable string) []string {
 	return strings.Fields(list)
 }
 
-func TestMakeTestsAndLintsOneModule(t *testing.T) {
+func TestMakeSelectsModule(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	printed, err := makeIn(t, "--dry-run", "test", "lint", "MODULE=kubectl-fd")
@@ -102,7 +102,7 @@ func TestMakeTestsAndLintsOneModule(t *testing.T) {
 	}
 }
 
-func TestMakeHandsTheVersionToEverythingThatIsReleased(t *testing.T) {
+func TestMakePassesReleaseVersion(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	printed, err := makeIn(t, "--dry-run", "release", "images", "VERSION=v9.9.9", "REGISTRY=registry:5000/team")

@@ -69,7 +69,7 @@ func apiVersion(t *testing.T) string {
 }
 
 // A module cannot be imported if it requires a module without a tag: of our modules, API modules may only require shared/api.
-func TestAPIModulesRequireNothingThatHasNoTag(t *testing.T) {
+func TestAPIModulesRequireReleasedVersions(t *testing.T) {
 	t.Parallel()
 	for _, folder := range apis(t) {
 		for _, required := range readGoMod(t, folder).Require {
@@ -120,7 +120,7 @@ func publish(t *testing.T, proxy, folder, version string) {
 }
 
 // Third parties can only use what a release tags. Third-party modules come from the local download cache.
-func TestOthersCompileAgainstTheTypesOfARelease(t *testing.T) {
+func TestConsumersCompileWithReleasedTypes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	version := apiVersion(t)

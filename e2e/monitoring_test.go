@@ -153,7 +153,7 @@ func evaluate(t *testing.T, expression string, name func(map[string]string) stri
 	return values
 }
 
-func TestEveryAlertFiresForWhatItIsAboutAndForNothingElse(t *testing.T) {
+func TestAlertsFireAsExpected(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	groups, errs := rulefmt.ParseFile(filepath.Join("..", "docs", "monitoring", "rules.yaml"), false, model.UTF8Validation, parser.NewParser(parser.Options{}))
@@ -202,7 +202,7 @@ func legend(format string) func(map[string]string) string {
 	}
 }
 
-func TestEveryPanelShowsWhatItsTitlePromisesOfMetricsThatExistAndTogetherTheyShowAll(t *testing.T) {
+func TestPanelsShowAllMetrics(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	content, err := os.ReadFile(filepath.Join("..", "docs", "monitoring", "dashboard.json"))

@@ -19,8 +19,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// allIsWell returns the reasons of true conditions, which need no documentation.
-func allIsWell() []string {
+// healthyReasons returns the reasons of true conditions, which need no documentation.
+func healthyReasons() []string {
 	return []string{
 		"AllActive", "NoFailureDomains", "Balanced", "Available", "Ready", "Provisioned", "Placed", "Joined", "Validated", "Configured", "InFailureDomain",
 		"AssociateBareMetalHostSuccess", "AssociateBareMetalHostViaNodeReuseSuccess", "AssociateMetal3MachineMetaDataSuccess",
@@ -110,7 +110,7 @@ func cmpErr(err, otherwise error) error {
 	return otherwise
 }
 
-func TestEveryReasonOfAConditionIsInTheDocumentation(t *testing.T) {
+func TestConditionReasonsAreDocumented(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	root := repository
@@ -133,7 +133,7 @@ func TestEveryReasonOfAConditionIsInTheDocumentation(t *testing.T) {
 	g.Expect(len(found)).To(BeNumerically(">", 50), "the reasons are found")
 	text, err := os.ReadFile(filepath.Join(root, "docs", "troubleshooting.md"))
 	g.Expect(err).NotTo(HaveOccurred())
-	for _, reason := range allIsWell() {
+	for _, reason := range healthyReasons() {
 		delete(found, reason)
 	}
 	for reason, path := range found {
@@ -144,7 +144,7 @@ func TestEveryReasonOfAConditionIsInTheDocumentation(t *testing.T) {
 }
 
 // Authors of a new provider look there for existing packages.
-func TestTheReadmeOfSharedHasEveryPackage(t *testing.T) {
+func TestSharedReadmeListsPackages(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	shared := filepath.Join(repository, "shared")

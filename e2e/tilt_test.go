@@ -20,7 +20,7 @@ import (
 )
 
 // Tilt builds a provider only if the image is the one in its manifests, and watches only existing paths.
-func TestTiltProvidersAreWhatIsInTheRepository(t *testing.T) {
+func TestTiltProvidersMatchRepository(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	text, err := os.ReadFile("../tilt-provider.yaml")
@@ -59,7 +59,7 @@ func TestTiltProvidersAreWhatIsInTheRepository(t *testing.T) {
 const tiltfile = "../Tiltfile"
 
 // Cluster API's Tiltfile includes ours. A stand-in for Tilt records its calls here.
-func TestTiltfileNamesWhatIsInTheRepository(t *testing.T) {
+func TestTiltfileMatchesRepository(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	tilt := tiltStandIn{resources: map[string]map[string]starlark.Value{}}
@@ -116,7 +116,7 @@ func fallback(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []
 	return args[1], nil
 }
 
-func TestTiltfileResultWhereTiltIsInstalled(t *testing.T) {
+func TestTiltfileResult(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	tilt, err := exec.LookPath("tilt")

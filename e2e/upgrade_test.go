@@ -32,7 +32,7 @@ var upstream = map[string][]string{
 }
 
 // Runs clusterctl's own planner in a management cluster in which clusterctl has recorded the installed providers.
-func TestClusterctlUpgradesFromTheLastMinorsOfUpstream(t *testing.T) {
+func TestClusterctlUpgradesFromUpstreamMinors(t *testing.T) {
 	t.Parallel()
 	g, ctx := NewWithT(t), t.Context()
 	env := testenv.Start(t, testenv.Options{ClusterAPI: true})

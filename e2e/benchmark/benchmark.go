@@ -46,7 +46,7 @@ type Options struct {
 
 // Provider is a provider that can be measured.
 type Provider interface {
-	provider.Installed
+	provider.Provider
 	Benchmark() Suite
 }
 

@@ -109,7 +109,7 @@ func (e *Environment) since(ctx context.Context, w Counted, before Cost, happens
 // awaitMetrics waits until the ready manager reports its reconcile metrics: its controllers start later than its endpoints.
 func (e *Environment) awaitMetrics(ctx context.Context) error {
 	var last error
-	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, provider.PollInterval, true, func(ctx context.Context) (bool, error) {
 		process, err := e.manager()
 		if err == nil {
 			_, last = process.Metric(ctx, reconcileTotal)
@@ -166,8 +166,8 @@ func (e *Environment) Rest(ctx context.Context, w Counted) error {
 	if e.runner.installation.Other != nil {
 		return provider.Pause(ctx, restFor)
 	}
-	still := &stillness{activity: -1}
-	err := wait.PollUntilContextTimeout(ctx, provider.LookEvery, restLimit, true, func(context.Context) (bool, error) {
+	still := &idleDetector{activity: -1}
+	err := wait.PollUntilContextTimeout(ctx, provider.PollInterval, restLimit, true, func(context.Context) (bool, error) {
 		log, err := os.Stat(e.audit)
 		if err != nil {
 			return false, fmt.Errorf("looking at the audit log: %w", err)
@@ -184,8 +184,8 @@ func (e *Environment) Rest(ctx context.Context, w Counted) error {
 	return nil
 }
 
-// stillness records since when a manager has been idle.
-type stillness struct {
+// idleDetector records since when a manager has been idle.
+type idleDetector struct {
 	activity int64
 	used     float64
 	since    time.Time
@@ -194,9 +194,9 @@ type stillness struct {
 // after returns how long the manager has been idle at that time. It resets if a new call or request was counted, or if the manager used
 // more CPU-seconds than an idle one does: an API server whose watches lag has the manager convert objects long after all requests have
 // been answered.
-func (s *stillness) after(activity int64, used float64, at time.Time) time.Duration {
+func (s *idleDetector) after(activity int64, used float64, at time.Time) time.Duration {
 	if activity != s.activity || used-s.used > restShare*restFor.Seconds() {
-		*s = stillness{activity, used, at}
+		*s = idleDetector{activity, used, at}
 	}
 	return at.Sub(s.since)
 }

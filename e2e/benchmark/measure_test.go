@@ -12,10 +12,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestAManagerThatStillComputesIsNotAtRest(t *testing.T) {
+func TestBusyManagerIsNotIdle(t *testing.T) {
 	g := NewWithT(t)
 	began := time.Now()
-	still := &stillness{activity: -1}
+	still := &idleDetector{activity: -1}
 	g.Expect(still.after(7, 1, began)).To(BeZero())
 	g.Expect(still.after(7, 1.01, began.Add(time.Second))).To(Equal(time.Second), "a tick of the clock does not count")
 	g.Expect(still.after(7, 1.2, began.Add(2*time.Second))).To(BeZero(), "conversions by the API server do not count")
@@ -40,7 +40,7 @@ func TestCountRequests(t *testing.T) {
 	g.Expect(failed).To(Equal(Counts{"patch vspheremachines 409": 1}))
 }
 
-func TestCountRequestsRefusesOtherFiles(t *testing.T) {
+func TestCountRequestsRejectsInvalidFiles(t *testing.T) {
 	_, _, err := countRequests(strings.NewReader("{}\nnot JSON\n"), "faultline-vsphere-manager")
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("line 2")))
 }

@@ -39,7 +39,7 @@ type Neighbours struct {
 	// One is the name of such an infrastructure with its article.
 	One string
 	// Alone and Beside are upstream's seconds for an infrastructure alone and next to a slow one, "" if unknown.
-	Alone, Beside string
+	Alone, Upstream string
 	// Start starts an infrastructure that delays its answers once the manager is connected to it.
 	Start func(ctx context.Context, e *Environment, name string, delay time.Duration) (Infrastructure, error)
 }
@@ -59,13 +59,13 @@ func (n Neighbours) Scenarios() []Scenario {
 	scenarios := []Scenario{
 		scenario("alone", map[string]time.Duration{first: 0}, func(e *Environment, times map[string][]float64) {
 			alone = times[first]
-			e.Add(seconds(n.One+" alone", alone).Beside(n.Alone))
+			e.Add(seconds(n.One+" alone", alone).WithUpstream(n.Alone))
 		}),
 		scenario("fast-neighbour", map[string]time.Duration{first: 0, second: 0}, func(e *Environment, times map[string][]float64) {
 			e.Add(seconds("next to one that is as fast", times[first]))
 		}),
 		scenario("slow-neighbour", map[string]time.Duration{first: 0, second: neighbourDelay}, func(e *Environment, times map[string][]float64) {
-			e.Add(besideLate(alone, times[first]).Beside(n.Beside), seconds("the slow one itself", times[second]))
+			e.Add(effectOf(alone, times[first]).WithUpstream(n.Upstream), seconds("the slow one itself", times[second]))
 		}),
 	}
 	scenarios[0].Title = fmt.Sprintf("Slow neighbor (%d machines on each), seconds until ready, medians of %d", neighbourMachines, rounds)
@@ -74,11 +74,11 @@ func (n Neighbours) Scenarios() []Scenario {
 
 func seconds(name string, times []float64) Row { return Figure(name, "%.1f", median(times)) }
 
-// besideLate returns the row of an infrastructure next to a slow one. It has no target if the scenario with the infrastructure alone
+// effectOf returns the row of an infrastructure next to a slow one. It has no target if the scenario with the infrastructure alone
 // failed.
-func besideLate(alone, beside []float64) Row {
+func effectOf(alone, nextToSlow []float64) Row {
 	name := fmt.Sprintf("next to one that answers %.0f s late", neighbourDelay.Seconds())
-	return seconds(name, beside).aim("no effect", len(alone) == 0 || median(beside) <= median(alone)*noEffect+noise)
+	return seconds(name, nextToSlow).aim("no effect", len(alone) == 0 || median(nextToSlow) <= median(alone)*noEffect+noise)
 }
 
 // NoEffect explains the tolerance of the target "no effect".

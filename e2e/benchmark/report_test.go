@@ -34,10 +34,10 @@ func TestWaiting(t *testing.T) {
 		ContainSubstring("1 are not ready, the first is b"), ContainSubstring("Ready Because: of this"))))
 }
 
-func TestASlowNeighbourHasAnEffectWhereItCostsMoreThanRunsDiffer(t *testing.T) {
+func TestSlowNeighborEffectExceedsRunVariation(t *testing.T) {
 	for name, tc := range map[string]struct {
-		alone, beside []float64
-		verdict       string
+		alone, nextToSlow []float64
+		verdict           string
 	}{
 		"none":                 {[]float64{2, 2, 9}, []float64{2.1, 2.6, 2.7}, ""},
 		"all that is allowed":  {[]float64{10}, []float64{10*noEffect + noise}, ""},
@@ -45,7 +45,7 @@ func TestASlowNeighbourHasAnEffectWhereItCostsMoreThanRunsDiffer(t *testing.T) {
 		"some":                 {[]float64{2, 2, 9}, []float64{2.1, 2.8, 2.9}, Missed},
 		"not measured alone":   {nil, []float64{9}, ""},
 	} {
-		NewWithT(t).Expect(besideLate(tc.alone, tc.beside).Verdict).To(Equal(tc.verdict), name)
+		NewWithT(t).Expect(effectOf(tc.alone, tc.nextToSlow).Verdict).To(Equal(tc.verdict), name)
 	}
 }
 
@@ -61,10 +61,10 @@ func TestPercentile(t *testing.T) {
 	g.Expect(Percentile(hundred[:50], 50)).To(Equal(25.0))
 }
 
-func TestTheReportHasATableNotesAndDetails(t *testing.T) {
+func TestReport(t *testing.T) {
 	r := report{rows: []Row{{Ours: "Faultline", Upstream: "Theirs", Aim: "aim"}}, notes: "Counted is what is counted.\n"}
 	r.Section("Idle, a section whose heading is longer than its column")
-	r.Add(Figure("calls", "%.1f", 2).Beside("16").AtMost(1), Figure("seconds", "%.2f", 0.5).Beside("").Below(1))
+	r.Add(Figure("calls", "%.1f", 2).WithUpstream("16").AtMost(1), Figure("seconds", "%.2f", 0.5).WithUpstream("").Below(1))
 	r.Detail("machines", 2, Cost{Calls: Counts{"Login": 1}})
 	NewWithT(t).Expect(r.text()).To(Equal(`             Faultline  Theirs   aim
 Idle, a section whose heading is longer than its column

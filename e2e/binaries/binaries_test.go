@@ -49,8 +49,8 @@ func write(t *testing.T, root, path, content string) {
 	}
 }
 
-// says runs the named program through Ensure and returns its output.
-func says(t *testing.T, b *Builder, name string) string {
+// runProgram runs the named program through Ensure and returns its output.
+func runProgram(t *testing.T, b *Builder, name string) string {
 	t.Helper()
 	paths, err := b.Ensure(t.Context(), name)
 	if err != nil {
@@ -67,31 +67,31 @@ func progress(b *Builder) string { return b.Progress.(*strings.Builder).String()
 
 func TestEnsureBuildsOnce(t *testing.T) {
 	b := repository(t, "one")
-	if got := says(t, b, Etcd); got != "one" {
+	if got := runProgram(t, b, Etcd); got != "one" {
 		t.Fatalf("the built program prints %q", got)
 	}
-	if got := says(t, b, Etcd); got != "one" || strings.Count(progress(b), "built etcd") != 1 {
+	if got := runProgram(t, b, Etcd); got != "one" || strings.Count(progress(b), "built etcd") != 1 {
 		t.Fatalf("it prints %q after\n%s", got, progress(b))
 	}
 }
 
-func TestEnsureBuildsAgainWhenSourcesMove(t *testing.T) {
+func TestEnsureRebuildsChangedSources(t *testing.T) {
 	b := repository(t, "one")
-	says(t, b, Etcd)
+	runProgram(t, b, Etcd)
 	prints(t, b.Root, "e2e/offline/build/etcd", "two")
-	if got := says(t, b, Etcd); got != "two" {
+	if got := runProgram(t, b, Etcd); got != "two" {
 		t.Fatalf("the program was not built again: it prints %q", got)
 	}
 	write(t, b.Root, "e2e/offline/build/etcd/go.sum", "\n")
-	says(t, b, Etcd)
+	runProgram(t, b, Etcd)
 	if n := strings.Count(progress(b), "built etcd"); n != 3 {
 		t.Fatalf("built %d times, want 3:\n%s", n, progress(b))
 	}
 }
 
-func TestEnsureBuildsAgainWhenTheProgramIsGone(t *testing.T) {
+func TestEnsureRebuildsDeletedProgram(t *testing.T) {
 	b := repository(t, "one")
-	says(t, b, Etcd)
+	runProgram(t, b, Etcd)
 	paths, err := b.Ensure(t.Context(), Etcd)
 	if err != nil {
 		t.Fatal(err)
@@ -99,25 +99,25 @@ func TestEnsureBuildsAgainWhenTheProgramIsGone(t *testing.T) {
 	if err := os.Remove(paths[Etcd]); err != nil {
 		t.Fatal(err)
 	}
-	if got := says(t, b, Etcd); got != "one" {
+	if got := runProgram(t, b, Etcd); got != "one" {
 		t.Fatalf("it prints %q", got)
 	}
 }
 
-func TestEnsureFollowsTheProvidersSources(t *testing.T) {
+func TestEnsureRebuildsChangedProvider(t *testing.T) {
 	b := repository(t, "one")
-	says(t, b, Provider("example"))
+	runProgram(t, b, Provider("example"))
 	prints(t, b.Root, "providers/example", "two")
-	if got := says(t, b, Provider("example")); got != "two" {
+	if got := runProgram(t, b, Provider("example")); got != "two" {
 		t.Fatalf("it prints %q", got)
 	}
 }
 
-func TestEnsureDoesNotLinkAProviderThatIsUpToDate(t *testing.T) {
+func TestEnsureSkipsLinkingUpToDateProvider(t *testing.T) {
 	b := repository(t, "one")
 	ensured := func() os.FileInfo {
 		t.Helper()
-		says(t, b, Provider("example"))
+		runProgram(t, b, Provider("example"))
 		info, err := os.Stat(filepath.Join(b.Dir(), Provider("example")))
 		if err != nil {
 			t.Fatal(err)
@@ -137,13 +137,13 @@ func TestEnsureDoesNotLinkAProviderThatIsUpToDate(t *testing.T) {
 	}
 }
 
-func TestEnsureByManyAtOnce(t *testing.T) {
+func TestEnsureConcurrently(t *testing.T) {
 	b := repository(t, "one")
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			mine := &Builder{Root: b.Root, Cache: b.Cache, Source: tool.SourceBuild}
-			if got := says(t, mine, Etcd); got != "one" {
+			if got := runProgram(t, mine, Etcd); got != "one" {
 				t.Errorf("it prints %q", got)
 			}
 		})
@@ -155,7 +155,7 @@ func TestEnsurePrefersAssets(t *testing.T) {
 	b := repository(t, "built")
 	b.Assets = t.TempDir()
 	write(t, b.Assets, Etcd, "#!/bin/sh\nprintf ready\n")
-	if got := says(t, b, Etcd); got != "ready" {
+	if got := runProgram(t, b, Etcd); got != "ready" {
 		t.Fatalf("it prints %q", got)
 	}
 	if got := b.AssetsDir(); got != b.Dir() {
@@ -169,7 +169,7 @@ func TestEnsurePrefersAssets(t *testing.T) {
 	}
 }
 
-func TestWhatAnIncompleteFolderLacksIsBuiltAndAllIsOfferedInOneFolder(t *testing.T) {
+func TestEnsureCompletesAssetsDir(t *testing.T) {
 	b := repository(t, "built")
 	b.Assets = t.TempDir()
 	for _, name := range []string{APIServer, Scheduler, Kubectl} {
@@ -186,26 +186,26 @@ func TestWhatAnIncompleteFolderLacksIsBuiltAndAllIsOfferedInOneFolder(t *testing
 	}
 }
 
-func TestEnsureDoesNotTakeOldProgramsForAssets(t *testing.T) {
+func TestEnsureIgnoresOutdatedAssets(t *testing.T) {
 	b := repository(t, "one")
-	says(t, b, Etcd)
-	says(t, b, Provider("example"))
+	runProgram(t, b, Etcd)
+	runProgram(t, b, Provider("example"))
 	b.Assets = b.Dir() + "/"
 	prints(t, b.Root, "e2e/offline/build/etcd", "two")
 	prints(t, b.Root, "providers/example", "two")
 	for _, name := range []string{Etcd, Provider("example")} {
-		if got := says(t, b, name); got != "two" {
+		if got := runProgram(t, b, name); got != "two" {
 			t.Errorf("with the cache as folder of assets %s prints %q", name, got)
 		}
 	}
 	b.Assets = t.TempDir()
 	write(t, b.Assets, Provider("example"), "#!/bin/sh\nprintf old\n")
-	if got := says(t, b, Provider("example")); got != "two" {
+	if got := runProgram(t, b, Provider("example")); got != "two" {
 		t.Errorf("a provider was taken from the assets: it prints %q", got)
 	}
 }
 
-func TestEnsureShowsTheCompilersWords(t *testing.T) {
+func TestEnsureShowsCompilerErrors(t *testing.T) {
 	b := repository(t, "one")
 	write(t, b.Root, "e2e/offline/build/etcd/main.go", "package main\n\nfunc main() { nonsense() }\n")
 	_, err := b.Ensure(t.Context(), Etcd)
@@ -218,7 +218,7 @@ func TestEnsureShowsTheCompilersWords(t *testing.T) {
 	}
 }
 
-func TestEnsureRefusesUnknownNames(t *testing.T) {
+func TestEnsureRejectsUnknownNames(t *testing.T) {
 	b := repository(t, "one")
 	for _, name := range []string{"etcdd", Provider("unheard-of")} {
 		if _, err := b.Ensure(t.Context(), name); err == nil || !strings.Contains(err.Error(), name) {

@@ -147,11 +147,11 @@ func (b *Builder) goCommand(ctx context.Context, folder string, args ...string) 
 }
 
 func (b *Builder) goWith(ctx context.Context, folder string, env []string, args ...string) (string, error) {
-	return goIn(ctx, filepath.Join(b.Root, filepath.FromSlash(folder)), env, args...)
+	return runGo(ctx, filepath.Join(b.Root, filepath.FromSlash(folder)), env, args...)
 }
 
-// goIn runs go in any folder of the machine.
-func goIn(ctx context.Context, dir string, env []string, args ...string) (string, error) {
+// runGo runs go in any folder of the machine.
+func runGo(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0"), env...)

@@ -45,7 +45,7 @@ func sharedCache(root string) (string, error) {
 	}
 	folder, err := os.UserCacheDir()
 	if err != nil {
-		return filepath.Join(root, ".cache", "shared"), nil //nolint:nilerr // Only a place is missing, and there is another.
+		return filepath.Join(root, ".cache", "shared"), nil //nolint:nilerr // Without a home directory, the cache is in the repository.
 	}
 	return filepath.Join(folder, "faultline"), nil
 }

@@ -20,11 +20,11 @@ func clone(t *testing.T, b *Builder, word string) *Builder {
 	return other
 }
 
-func TestAnotherCloneOfTheSameSourcesBuildsNothing(t *testing.T) {
+func TestClonesOfSameSourcesSharePrograms(t *testing.T) {
 	one := repository(t, "word")
-	says(t, one, Etcd)
+	runProgram(t, one, Etcd)
 	two := clone(t, one, "word")
-	if got := says(t, two, Etcd); got != "word" || progress(two) != "" {
+	if got := runProgram(t, two, Etcd); got != "word" || progress(two) != "" {
 		t.Fatalf("it prints %q after\n%s", got, progress(two))
 	}
 	if linked, err := os.ReadFile(filepath.Join(two.Dir(), Etcd)); err != nil || len(linked) == 0 {
@@ -32,13 +32,13 @@ func TestAnotherCloneOfTheSameSourcesBuildsNothing(t *testing.T) {
 	}
 }
 
-func TestClonesAtDifferentCommitsDoNotReplaceEachOthersPrograms(t *testing.T) {
+func TestClonesAtDifferentCommitsKeepTheirPrograms(t *testing.T) {
 	one := repository(t, "one")
-	says(t, one, Etcd)
+	runProgram(t, one, Etcd)
 	two := clone(t, one, "two")
-	says(t, two, Etcd)
+	runProgram(t, two, Etcd)
 	for range 2 {
-		if got := says(t, one, Etcd) + says(t, two, Etcd); got != "onetwo" {
+		if got := runProgram(t, one, Etcd) + runProgram(t, two, Etcd); got != "onetwo" {
 			t.Fatalf("they print %q", got)
 		}
 	}
@@ -47,9 +47,9 @@ func TestClonesAtDifferentCommitsDoNotReplaceEachOthersPrograms(t *testing.T) {
 	}
 }
 
-func TestAProgramThatIsThereIsUsedWhileAnotherIsBeingBuilt(t *testing.T) {
+func TestExistingProgramIsUsedDuringBuildOfAnother(t *testing.T) {
 	b := repository(t, "one")
-	says(t, b, Etcd)
+	runProgram(t, b, Etcd)
 	recipe, err := b.recipe(Provider("example"))
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestAProgramThatIsThereIsUsedWhileAnotherIsBeingBuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := says(t, b, Etcd); got != "one" {
+	if got := runProgram(t, b, Etcd); got != "one" {
 		t.Fatalf("it prints %q", got)
 	}
 	if done, err := b.make(t.Context(), held, toolchain{}, false); done || err != nil {
@@ -71,14 +71,14 @@ func TestAProgramThatIsThereIsUsedWhileAnotherIsBeingBuilt(t *testing.T) {
 	if err := unlock(); err != nil {
 		t.Fatal(err)
 	}
-	if got := says(t, b, Provider("example")); got != "one" {
+	if got := runProgram(t, b, Provider("example")); got != "one" {
 		t.Fatalf("it prints %q", got)
 	}
 }
 
-func TestProgramsUnusedForLongAreRemoved(t *testing.T) {
+func TestUnusedProgramsAreRemoved(t *testing.T) {
 	b := repository(t, "one")
-	says(t, b, Etcd)
+	runProgram(t, b, Etcd)
 	old := time.Now().Add(-unusedFor - time.Hour)
 	for name, used := range map[string]time.Time{"0123456789abcdef": old, "fedcba9876543210": time.Now()} {
 		folder := filepath.Join(b.Cache, "bin", Etcd, name)
@@ -87,14 +87,14 @@ func TestProgramsUnusedForLongAreRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	says(t, b, Etcd)
+	runProgram(t, b, Etcd)
 	left, err := filepath.Glob(filepath.Join(b.Cache, "bin", Etcd, "*", Etcd))
 	if err != nil || len(left) != 2 || strings.Contains(fmt.Sprint(left), "0123456789abcdef") {
 		t.Errorf("there are %q (%v)", left, err)
 	}
 }
 
-func TestTheCacheIsTheUsersUnlessItIsNamed(t *testing.T) {
+func TestCacheDirectory(t *testing.T) {
 	root := t.TempDir()
 	t.Setenv(CacheVariable, "/else/where")
 	if got, err := sharedCache(root); got != "/else/where" || err != nil {
@@ -112,7 +112,7 @@ func TestTheCacheIsTheUsersUnlessItIsNamed(t *testing.T) {
 	}
 }
 
-func TestAMissingNetworkIsExplained(t *testing.T) {
+func TestNetworkErrorHasAdvice(t *testing.T) {
 	b := repository(t, "one")
 	err := b.advise(fmt.Errorf("building etcd: exit status 1\ngo: dial tcp: lookup proxy.golang.org: no such host"))
 	if !strings.HasSuffix(err.Error(), "or set GOPROXY to a proxy that it reaches") {
@@ -120,13 +120,13 @@ func TestAMissingNetworkIsExplained(t *testing.T) {
 	}
 }
 
-func TestAFullDiskIsExplained(t *testing.T) {
+func TestFullDiskErrorHasAdvice(t *testing.T) {
 	b := repository(t, "one")
 	err := b.advise(fmt.Errorf("building etcd: exit status 1\ncompile: writing output: no space left on device"))
 	if !strings.Contains(err.Error(), "free 10 GB, or set FAULTLINE_CACHE") {
 		t.Errorf("got error %v", err)
 	}
-	if err := b.advise(os.ErrExist); err != os.ErrExist { //nolint:errorlint // The very same.
+	if err := b.advise(os.ErrExist); err != os.ErrExist { //nolint:errorlint // Must be the same error.
 		t.Errorf("another error became %v", err)
 	}
 }

@@ -25,7 +25,7 @@ func (b *Builder) UpstreamMetal3(ctx context.Context) (program, config string, e
 		return "", "", err
 	}
 	b.progressf("building %s from %s (some minutes the first time)", UpstreamMetal3, b.CAPM3)
-	if out, err := goIn(ctx, folder, nil, append(append([]string{"build", "-o", program}, buildFlags("")...), ".")...); err != nil {
+	if out, err := runGo(ctx, folder, nil, append(append([]string{"build", "-o", program}, buildFlags("")...), ".")...); err != nil {
 		return "", "", fmt.Errorf("building %s from %s: %w\n%s", UpstreamMetal3, b.CAPM3, err, lastLines(out, 30))
 	}
 	return program, config, nil

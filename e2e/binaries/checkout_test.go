@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestUpstreamsManagerIsBuiltFromTheCheckoutAsItIsNow(t *testing.T) {
+func TestUpstreamManagerIsBuiltFromCurrentCheckout(t *testing.T) {
 	b := repository(t, "etcd")
 	checkout := t.TempDir()
 	b.CAPM3 = checkout
@@ -32,7 +32,7 @@ func TestUpstreamsManagerIsBuiltFromTheCheckoutAsItIsNow(t *testing.T) {
 	}
 }
 
-func TestACheckoutOfUpstreamThatIsNotThereIsAskedForInOneLine(t *testing.T) {
+func TestMissingUpstreamCheckoutIsRejected(t *testing.T) {
 	for _, folder := range []string{"", t.TempDir()} {
 		b := repository(t, "etcd")
 		b.CAPM3 = folder

@@ -234,6 +234,6 @@ func unpack(archive, member, into string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	_, err = io.Copy(out, content) //nolint:gosec // the SHA-256 of the archive is pinned
+	_, err = io.Copy(out, content) //nolint:gosec // The SHA-256 of the archive is pinned.
 	return err
 }

@@ -71,53 +71,53 @@ func right(archive []byte) string {
 
 func wrong([]byte) string { return strings.Repeat("1", 64) }
 
-func TestAPublishedProgramIsDownloadedAndNotBuilt(t *testing.T) {
+func TestPublishedProgramIsDownloaded(t *testing.T) {
 	b := repository(t, "built")
 	b.Source = tool.SourceAuto
 	b.sites, _ = site(t, "published", right)
-	if got := says(t, b, Etcd); got != "published" || strings.Contains(progress(b), "building") {
+	if got := runProgram(t, b, Etcd); got != "published" || strings.Contains(progress(b), "building") {
 		t.Fatalf("it prints %q after\n%s", got, progress(b))
 	}
 	b.sites = &sites{}
-	if got := says(t, b, Etcd); got != "published" {
+	if got := runProgram(t, b, Etcd); got != "published" {
 		t.Fatalf("the second time it prints %q", got)
 	}
 }
 
-func TestADownloadWithAnotherChecksumIsBuiltInstead(t *testing.T) {
+func TestChecksumMismatchFallsBackToBuild(t *testing.T) {
 	b := repository(t, "built")
 	b.Source = tool.SourceAuto
 	b.sites, _ = site(t, "published", wrong)
-	if got := says(t, b, Etcd); got != "built" || !strings.Contains(progress(b), "SHA-256") {
+	if got := runProgram(t, b, Etcd); got != "built" || !strings.Contains(progress(b), "SHA-256") {
 		t.Fatalf("it prints %q after\n%s", got, progress(b))
 	}
 }
 
 // An attacker who can replace a file can also replace the checksum that is published with it.
-func TestASiteIsNotTrustedWithTheChecksumOfItsOwnFiles(t *testing.T) {
+func TestPinnedChecksumOverridesServer(t *testing.T) {
 	b := repository(t, "built")
 	b.Source = tool.SourceAuto
 	b.sites, _ = site(t, "published", right)
 	for file := range b.sites.pinned {
 		b.sites.pinned[file] = wrong(nil)
 	}
-	if got := says(t, b, Etcd); got != "built" || !strings.Contains(progress(b), "but the repository pins") {
+	if got := runProgram(t, b, Etcd); got != "built" || !strings.Contains(progress(b), "but the repository pins") {
 		t.Fatalf("it prints %q after\n%s", got, progress(b))
 	}
 }
 
-func TestAFileWhoseChecksumIsNotPinnedIsNotAskedFor(t *testing.T) {
+func TestUnpinnedFileIsNotRequested(t *testing.T) {
 	b := repository(t, "built")
 	b.Source = tool.SourceAuto
 	var asked *atomic.Int64
 	b.sites, asked = site(t, "published", right)
 	b.sites.pinned = nil
-	if got := says(t, b, Etcd); got != "built" || asked.Load() != 0 {
+	if got := runProgram(t, b, Etcd); got != "built" || asked.Load() != 0 {
 		t.Fatalf("it prints %q after %d requests", got, asked.Load())
 	}
 }
 
-func TestEverySiteThatDoesNotAnswerIsRemembered(t *testing.T) {
+func TestUnresponsiveServersAreRemembered(t *testing.T) {
 	b := &Builder{}
 	addresses := []string{"http://127.0.0.1:1/sums", "http://127.0.0.1:2/sums"}
 	for _, address := range addresses {
@@ -132,21 +132,21 @@ func TestEverySiteThatDoesNotAnswerIsRemembered(t *testing.T) {
 	}
 }
 
-func TestWhereNothingAnswersProgramsAreBuilt(t *testing.T) {
+func TestUnresponsiveServerFallsBackToBuild(t *testing.T) {
 	b := repository(t, "built")
 	b.Source = tool.SourceAuto
 	b.sites, _ = site(t, "published", right)
 	b.sites.etcd = "http://127.0.0.1:1"
-	if got := says(t, b, Etcd); got != "built" {
+	if got := runProgram(t, b, Etcd); got != "built" {
 		t.Fatalf("it prints %q", got)
 	}
 	prints(t, b.Root, "e2e/offline/build/etcd", "again")
-	if got := says(t, b, Etcd); got != "again" || strings.Count(progress(b), "downloading") != 1 {
+	if got := runProgram(t, b, Etcd); got != "again" || strings.Count(progress(b), "downloading") != 1 {
 		t.Fatalf("a site that did not answer is asked again:\n%s", progress(b))
 	}
 }
 
-func TestWhoWantsPublishedProgramsOnlyIsToldThatTheyCannotBeHad(t *testing.T) {
+func TestPublishedOnlyFailsWithoutServer(t *testing.T) {
 	b := repository(t, "built")
 	b.Source = tool.SourcePublished
 	b.sites, _ = site(t, "published", wrong)
@@ -155,16 +155,16 @@ func TestWhoWantsPublishedProgramsOnlyIsToldThatTheyCannotBeHad(t *testing.T) {
 	}
 }
 
-func TestWhoWantsBuiltProgramsAsksNobody(t *testing.T) {
+func TestBuildOnlySendsNoRequests(t *testing.T) {
 	b := repository(t, "built")
 	var asked *atomic.Int64
 	b.sites, asked = site(t, "published", right)
-	if got := says(t, b, Etcd); got != "built" || asked.Load() != 0 {
+	if got := runProgram(t, b, Etcd); got != "built" || asked.Load() != 0 {
 		t.Fatalf("it prints %q after %d requests", got, asked.Load())
 	}
 }
 
-func TestKubernetesIsDownloadedFromWhereItIsPublished(t *testing.T) {
+func TestKubernetesDownloadURLs(t *testing.T) {
 	s := publicSites()
 	for _, tc := range []struct{ name, os, want string }{
 		{APIServer, "linux", "https://dl.k8s.io/release/v1.36.3/bin/linux/arm64/kube-apiserver"},
@@ -198,7 +198,7 @@ func TestBuiltAndPublishedVersionsAgree(t *testing.T) {
 	}
 }
 
-func TestASumMayStandAlone(t *testing.T) {
+func TestChecksumFileWithoutFileName(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "abc") }))
 	defer server.Close()
 	if sum, err := publishedSum(t.Context(), release{url: "http://x/kubectl", sums: server.URL}); sum != "abc" || err != nil {

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestUpstreamsProviderIsOfTheContractThatIsAskedFor(t *testing.T) {
+func TestUpstreamProviderContract(t *testing.T) {
 	g := NewWithT(t)
 	for version, folder := range map[string]string{"": "e2e/build/capv", "v1.16.1": "e2e/build/capv-v1beta2"} {
 		r, err := (&Builder{CAPV: version}).recipe(UpstreamVSphere)
@@ -18,7 +18,7 @@ func TestUpstreamsProviderIsOfTheContractThatIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestAnotherVersionOfClusterAPIIsBuiltAsItWasPublished(t *testing.T) {
+func TestOtherClusterAPIVersionIsBuiltAsPublished(t *testing.T) {
 	g := NewWithT(t)
 	for _, test := range []struct{ version, pkg, folder string }{
 		{"", "sigs.k8s.io/cluster-api/core", clusterAPIBuildFolder},

@@ -14,8 +14,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestEveryProgramThatIsInstalledReportsItsVersion builds the programs as they are in images.
-func TestEveryProgramThatIsInstalledReportsItsVersion(t *testing.T) {
+// TestProgramsReportTheirVersion builds the programs as they are in images.
+func TestProgramsReportTheirVersion(t *testing.T) {
 	g := NewWithT(t)
 	t.Setenv(ReleaseVariable, "v9.8.7")
 	t.Setenv(CommitVariable, "0123abc")

@@ -19,29 +19,29 @@ type member struct {
 	deleting, gone bool
 }
 
-// judge returns the faults that must never occur while no manager runs.
-func judge(members map[string]*member, s provider.Snapshot) []provider.Fault {
-	faults, of := slices.Clone(s.Faults), map[string][]provider.Holding{}
-	for _, h := range s.Holdings {
+// checkMachines returns the faults that must never occur while no manager runs.
+func checkMachines(members map[string]*member, s provider.Snapshot) []provider.Fault {
+	faults, of := slices.Clone(s.Faults), map[string][]provider.Resource{}
+	for _, h := range s.Resources {
 		of[h.Owner] = append(of[h.Owner], h)
-		faults = append(faults, judgeHolding(h, members[h.Owner], s)...)
+		faults = append(faults, checkResource(h, members[h.Owner], s)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if m := members[name]; !m.gone {
-			faults = append(faults, judgeMachine(m, of[name], s)...)
+			faults = append(faults, checkMachine(m, of[name], s)...)
 		}
 	}
 	return faults
 }
 
-// judgeHolding checks a resource of the outside system. m is the machine that it belongs to, if any.
-func judgeHolding(h provider.Holding, m *member, s provider.Snapshot) []provider.Fault {
+// checkResource checks a resource of the outside system. m is the machine that it belongs to, if any.
+func checkResource(h provider.Resource, m *member, s provider.Snapshot) []provider.Fault {
 	var faults []provider.Fault
 	fault := func(format string, args ...any) {
 		faults = append(faults, provider.Fault{Object: h.Name, What: fmt.Sprintf(format, args...)})
 	}
-	if h.Disorder != "" {
-		fault("%s", h.Disorder)
+	if h.Inconsistency != "" {
+		fault("%s", h.Inconsistency)
 	}
 	_, exists := s.Machines[h.Owner]
 	switch {
@@ -55,8 +55,8 @@ func judgeHolding(h provider.Holding, m *member, s provider.Snapshot) []provider
 	return faults
 }
 
-// judgeMachine checks a machine. held are the resources that the outside system has for it.
-func judgeMachine(m *member, held []provider.Holding, s provider.Snapshot) []provider.Fault {
+// checkMachine checks a machine. held are the resources that the outside system has for it.
+func checkMachine(m *member, held []provider.Resource, s provider.Snapshot) []provider.Fault {
 	var faults []provider.Fault
 	fault := func(format string, args ...any) {
 		faults = append(faults, provider.Fault{Object: "machine " + m.name, What: fmt.Sprintf(format, args...)})
@@ -65,7 +65,7 @@ func judgeMachine(m *member, held []provider.Holding, s provider.Snapshot) []pro
 		fault("has more than one: %s", names(held))
 	}
 	is, exists := s.Machines[m.name]
-	runs := slices.ContainsFunc(held, func(h provider.Holding) bool { return h.Running && h.Domain == m.domain })
+	runs := slices.ContainsFunc(held, func(h provider.Resource) bool { return h.Running && h.Domain == m.domain })
 	switch {
 	case !exists && !m.deleting:
 		fault("is lost: its object was removed without a delete request")
@@ -78,7 +78,7 @@ func judgeMachine(m *member, held []provider.Holding, s provider.Snapshot) []pro
 	return faults
 }
 
-func names(held []provider.Holding) string {
+func names(held []provider.Resource) string {
 	if len(held) == 0 {
 		return "nothing"
 	}

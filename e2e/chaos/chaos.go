@@ -32,7 +32,7 @@ import (
 // Options select a run.
 type Options struct {
 	// Provider is the provider whose manager is killed.
-	Provider provider.InStorm
+	Provider provider.ChaosProvider
 	// Mode is a behavior of the outside system, RebalanceMode or SoakMode; "" runs every behavior of the outside system in turn.
 	Mode string
 	// Seed is the seed of random decisions; 0 draws one.
@@ -164,7 +164,7 @@ func (o *Options) check() ([]provider.Mode, error) {
 	if o.Kills < 1 || o.Machines < 1 {
 		return nil, fmt.Errorf("the numbers of kills and of machines must be 1 or more, not %d and %d", o.Kills, o.Machines)
 	}
-	if _, err := managementcluster.Disobey(o.APIServer); err != nil {
+	if _, err := managementcluster.NewAPIServerFaults(o.APIServer); err != nil {
 		return nil, err
 	}
 	modes := o.Provider.Modes()

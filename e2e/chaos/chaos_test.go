@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/shared/simulation"
 )
 
-func TestWhatAManagerKeepsOfClustersThatAreGoneIsJudged(t *testing.T) {
+func TestLeakOfDeletedClustersIsReported(t *testing.T) {
 	g := NewWithT(t)
 	start := footprint{goroutines: 500, heap: 20 << 20, watches: 20, outside: 5}
 	g.Expect(start.above(start)).To(Succeed())
@@ -28,10 +28,10 @@ func TestWhatAManagerKeepsOfClustersThatAreGoneIsJudged(t *testing.T) {
 		ContainSubstring("1 watches of the API server are left"), ContainSubstring("2 watches or sessions of the infrastructure are left"))))
 }
 
-func TestWhatCannotBeRunIsSaid(t *testing.T) {
-	vSphere, err := all.Named[provider.InStorm]("vsphere")
+func TestRunRejectsInvalidOptions(t *testing.T) {
+	vSphere, err := all.Named[provider.ChaosProvider]("vsphere")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	metal3, err := all.Named[provider.InStorm]("metal3")
+	metal3, err := all.Named[provider.ChaosProvider]("metal3")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for name, test := range map[string]struct {
 		options Options
@@ -50,10 +50,10 @@ func TestWhatCannotBeRunIsSaid(t *testing.T) {
 	}
 }
 
-func TestEveryModeHasANameOfItsOwnAndASentence(t *testing.T) {
+func TestModesAreUniqueAndDocumented(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	for _, p := range all.Providers[provider.InStorm]() {
+	for _, p := range all.Providers[provider.ChaosProvider]() {
 		name := p.Describe().Name
 		g := NewWithT(t)
 		g.Expect(p.Modes()[0].Name).To(Equal("obedient"), name)
@@ -70,41 +70,41 @@ func TestEveryModeHasANameOfItsOwnAndASentence(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestCheckMachines(t *testing.T) {
 	const name = "m-1"
-	owned := provider.Holding{Name: "VM x", Owner: name, Domain: "a", Running: true}
+	owned := provider.Resource{Name: "VM x", Owner: name, Domain: "a", Running: true}
 	for scenario, test := range map[string]struct {
 		change func(*member, *provider.Snapshot)
 		want   []string
 	}{
 		"ready and running in its failure domain": {change: func(*member, *provider.Snapshot) {}},
 		"not ready, with nothing": {change: func(_ *member, s *provider.Snapshot) {
-			s.Holdings, s.Machines[name] = nil, provider.Seen{}
+			s.Resources, s.Machines[name] = nil, provider.MachineState{}
 		}},
 		"not ready, failure domain not known yet": {change: func(_ *member, s *provider.Snapshot) {
-			s.Holdings[0].Domain, s.Machines[name] = "", provider.Seen{}
+			s.Resources[0].Domain, s.Machines[name] = "", provider.MachineState{}
 		}},
 		"deleted with its resources": {change: func(m *member, s *provider.Snapshot) {
-			m.deleting, s.Holdings = true, nil
+			m.deleting, s.Resources = true, nil
 			delete(s.Machines, name)
 		}},
-		"lost":             {func(_ *member, s *provider.Snapshot) { s.Holdings = nil; delete(s.Machines, name) }, []string{"machine m-1: is lost"}},
+		"lost":             {func(_ *member, s *provider.Snapshot) { s.Resources = nil; delete(s.Machines, name) }, []string{"machine m-1: is lost"}},
 		"left behind":      {func(m *member, s *provider.Snapshot) { m.deleting = true; delete(s.Machines, name) }, []string{"VM x: was left behind by machine m-1"}},
 		"left behind long": {func(m *member, s *provider.Snapshot) { m.deleting, m.gone = true, true; delete(s.Machines, name) }, []string{"VM x: was left behind by machine m-1"}},
 		"doubled": {func(_ *member, s *provider.Snapshot) {
-			s.Holdings = append(s.Holdings, provider.Holding{Name: "VM y", Owner: name, Domain: "a"})
+			s.Resources = append(s.Resources, provider.Resource{Name: "VM y", Owner: name, Domain: "a"})
 		}, []string{`machine m-1: is doubled: it has VM x in "a", VM y in "a"`}},
 		"misplaced": {func(_ *member, s *provider.Snapshot) {
-			s.Holdings[0].Domain, s.Machines[name] = "b", provider.Seen{}
+			s.Resources[0].Domain, s.Machines[name] = "b", provider.MachineState{}
 		}, []string{"VM x: is in failure domain b, but machine m-1 requests a"}},
-		"ready with nothing":    {func(_ *member, s *provider.Snapshot) { s.Holdings = nil }, []string{"machine m-1: is ready but does not run in a: it has nothing"}},
-		"ready without running": {func(_ *member, s *provider.Snapshot) { s.Holdings[0].Running = false }, []string{"machine m-1: is ready but does not run in a"}},
+		"ready with nothing":    {func(_ *member, s *provider.Snapshot) { s.Resources = nil }, []string{"machine m-1: is ready but does not run in a: it has nothing"}},
+		"ready without running": {func(_ *member, s *provider.Snapshot) { s.Resources[0].Running = false }, []string{"machine m-1: is ready but does not run in a"}},
 		"without a machine": {func(_ *member, s *provider.Snapshot) {
-			s.Holdings = append(s.Holdings, provider.Holding{Name: "VM y", Owner: "other"})
+			s.Resources = append(s.Resources, provider.Resource{Name: "VM y", Owner: "other"})
 		}, []string{`VM y: has no existing machine as owner \(owner "other"\)`}},
-		"inconsistent": {func(_ *member, s *provider.Snapshot) { s.Holdings[0].Disorder = "is not in order" }, []string{"VM x: is not in order"}},
+		"inconsistent": {func(_ *member, s *provider.Snapshot) { s.Resources[0].Inconsistency = "is not in order" }, []string{"VM x: is not in order"}},
 		"wrong status": {func(_ *member, s *provider.Snapshot) {
-			s.Machines[name] = provider.Seen{Faults: []string{"has another ID"}}
+			s.Machines[name] = provider.MachineState{Faults: []string{"has another ID"}}
 		}, []string{"machine m-1: has another ID"}},
 		"with a fault elsewhere": {func(_ *member, s *provider.Snapshot) {
 			s.Faults = []provider.Fault{{Object: "host z", What: "booted without a machine"}}
@@ -113,9 +113,9 @@ func TestJudge(t *testing.T) {
 		t.Run(scenario, func(t *testing.T) {
 			g := NewWithT(t)
 			m := &member{name: name, domain: "a"}
-			s := provider.Snapshot{Machines: map[string]provider.Seen{name: {Ready: true}}, Holdings: []provider.Holding{owned}}
+			s := provider.Snapshot{Machines: map[string]provider.MachineState{name: {Ready: true}}, Resources: []provider.Resource{owned}}
 			test.change(m, &s)
-			faults := judge(map[string]*member{name: m}, s)
+			faults := checkMachines(map[string]*member{name: m}, s)
 			g.Expect(faults).To(HaveLen(len(test.want)), "%v", faults)
 			for i, want := range test.want {
 				g.Expect(faults[i].String()).To(MatchRegexp(want))
@@ -127,7 +127,7 @@ func TestJudge(t *testing.T) {
 func TestUnsettled(t *testing.T) {
 	g := NewWithT(t)
 	members := map[string]*member{"going": {deleting: true}, "gone": {deleting: true, gone: true}, "coming": {}, "ready": {}}
-	s := provider.Snapshot{Machines: map[string]provider.Seen{"ready": {Ready: true}, "going": {Ready: true}, "coming": {Conditions: []metav1.Condition{
+	s := provider.Snapshot{Machines: map[string]provider.MachineState{"ready": {Ready: true}, "going": {Ready: true}, "coming": {Conditions: []metav1.Condition{
 		{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Because", Message: "of this"},
 	}}}}
 	faults := unsettled(members, s)
@@ -137,7 +137,7 @@ func TestUnsettled(t *testing.T) {
 }
 
 // Random decisions must be the same for a seed, so that a fault can be reproduced.
-func TestMomentsComeFromTheSeed(t *testing.T) {
+func TestKillTimesDependOnSeed(t *testing.T) {
 	g := NewWithT(t)
 	moments := func(seed uint64, mode string) []int64 {
 		r := &run{random: provider.Random(seed, mode)}

@@ -69,11 +69,11 @@ func (r *run) full(domain string) bool {
 			n++
 		}
 	}
-	return n >= roomFor(r.options.Machines, len(r.infrastructure.Domains()))
+	return n >= capacityFor(r.options.Machines, len(r.infrastructure.Domains()))
 }
 
-// roomFor returns the capacity of each failure domain: slightly more than its share, so that deleted machines sometimes block new ones.
-func roomFor(machines, domains int) int { return machines/domains + 1 }
+// capacityFor returns the capacity of each failure domain: slightly more than its share, so that deleted machines sometimes block new ones.
+func capacityFor(machines, domains int) int { return machines/domains + 1 }
 
 func (r *run) deleteOne(ctx context.Context) error {
 	live := r.live()

@@ -20,10 +20,10 @@ import (
 
 // rebalance runs all seeds. Its error lists every fault that was found.
 func rebalance(ctx context.Context, options Options) error {
-	sited, ok := options.Provider.(provider.InRebalance)
+	sited, ok := options.Provider.(provider.RebalanceProvider)
 	if !ok {
 		return fmt.Errorf("provider %s does not support failure domains for several clusters at a time: choose PROVIDER=%s",
-			options.Provider.Describe().Name, strings.Join(all.Names[provider.InRebalance](), " or PROVIDER="))
+			options.Provider.Describe().Name, strings.Join(all.Names[provider.RebalanceProvider](), " or PROVIDER="))
 	}
 	if options.Seeds < 1 || options.AtOnce < 1 {
 		return fmt.Errorf("the numbers of seeds and of concurrent seeds must be 1 or more, not %d and %d", options.Seeds, options.AtOnce)
@@ -63,7 +63,7 @@ func (o *Options) runAll(ctx context.Context, g *environment, dir string) error 
 		}
 		group.Go(func() error {
 			if ctx.Err() == nil {
-				o.record(&r, g.run(ctx, draw(o.Seed+uint64(i))), dir) //nolint:gosec // it counts from 0
+				o.record(&r, g.run(ctx, draw(o.Seed+uint64(i))), dir) //nolint:gosec // i is not negative.
 			}
 			return nil
 		})

@@ -84,8 +84,8 @@ type outcome struct {
 
 func (g *environment) run(ctx context.Context, s script) outcome {
 	began := time.Now()
-	if _, is := g.sites.(provider.Unbounded); is {
-		s.room = roomy
+	if _, is := g.sites.(provider.UnboundedCapacity); is {
+		s.capacity = roomy
 	}
 	p := &controlPlane{script: s, environment: g, client: g.management.Client, intents: map[string]faultlinev1.DomainState{}, armed: map[phase]bool{}}
 	ctx, cancel := context.WithCancel(ctx)
@@ -97,7 +97,7 @@ func (g *environment) run(ctx context.Context, s script) outcome {
 		o.history = p.recorder.history()
 	}
 	if err == nil {
-		o.faults = judgeHistory(o.history)
+		o.faults = checkHistory(o.history)
 	}
 	o.took = time.Since(began)
 	if len(o.faults) > 0 || err != nil {
@@ -127,7 +127,7 @@ func (p *controlPlane) live(ctx context.Context) error {
 		return err
 	}
 	if err := p.await(ctx, mostLimit, "waiting until all machines are up", func(m moment) bool {
-		return m.replicas > 0 && m.whole() && len(m.members) == m.replicas && m.states != nil
+		return m.replicas > 0 && m.complete() && len(m.members) == m.replicas && m.states != nil
 	}); err != nil {
 		return err
 	}
@@ -139,26 +139,26 @@ func (p *controlPlane) live(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := p.calm(ctx); err != nil {
+	if err := p.endFaults(ctx); err != nil {
 		return fmt.Errorf("ending the faults: %w", err)
 	}
-	if err := p.tend(ctx, "waiting for the intended failure domains", p.over); err != nil {
+	if err := p.waitEndingFaults(ctx, "waiting for the intended failure domains", p.over); err != nil {
 		return err
 	}
-	p.recorder.done(ctx, "the faults are over", func(s *state) { s.moment.calm = true })
-	// A control plane that does not settle is reported by the judge.
-	err := p.tend(ctx, "waiting until nothing changes", rests)
+	p.recorder.done(ctx, "the faults are over", func(s *state) { s.moment.faultsOver = true })
+	// A control plane that does not settle is reported by checkHistory.
+	err := p.waitEndingFaults(ctx, "waiting until nothing changes", settled)
 	if ctx.Err() != nil {
 		return err
 	}
 	return nil
 }
 
-// tend waits until holds is true and, on behalf of the user, resolves states that need one. A machine waits for the user if it requested
-// a failure domain that was cordoned or evicted before the machine got there, as its condition reports; it is deleted after a while. A
-// control plane also needs the user if it has the annotation of a finished remediation, or if it gets no move because annotations were
-// removed.
-func (p *controlPlane) tend(ctx context.Context, what string, holds func(moment) bool) error {
+// waitEndingFaults waits until holds is true and, on behalf of the user, resolves states that need one. A machine waits for the user if it
+// requested a failure domain that was cordoned or evicted before the machine got there, as its condition reports; it is deleted after a
+// while. A control plane also needs the user if it has the annotation of a finished remediation, or if it gets no move because annotations
+// were removed.
+func (p *controlPlane) waitEndingFaults(ctx context.Context, what string, holds func(moment) bool) error {
 	since := map[types.UID]time.Time{}
 	for {
 		var waits *machine
@@ -177,7 +177,7 @@ func (p *controlPlane) tend(ctx context.Context, what string, holds func(moment)
 		case leftOver:
 			err = p.endRemediation(ctx)
 		case removed:
-			err = p.askAgain(ctx)
+			err = p.triggerReconcile(ctx)
 		default:
 			return nil
 		}
@@ -187,9 +187,9 @@ func (p *controlPlane) tend(ctx context.Context, what string, holds func(moment)
 	}
 }
 
-// rests reports whether no work is left. A lack of capacity must have lasted for a while.
-func rests(m moment) bool {
-	return len(unsettledControlPlane(m)) == 0 && (!excused(m) && !m.crowded() || time.Since(m.at) > tightLimit)
+// settled reports whether no work is left. A lack of capacity must have lasted for a while.
+func settled(m moment) bool {
+	return len(unsettledControlPlane(m)) == 0 && (!excused(m) && !m.overCapacity() || time.Since(m.at) > tightLimit)
 }
 
 // await waits until holds is true. It fails after limit, or once the control plane has not changed for restLimit.
@@ -218,16 +218,16 @@ func (p *controlPlane) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.environment.sites.AddCluster(ctx, p.environment.management, p.infra, p.domainNames(), p.room); err != nil {
+	if err := p.environment.sites.AddCluster(ctx, p.environment.management, p.infra, p.domainNames(), p.capacity); err != nil {
 		return fmt.Errorf("creating failure domains: %w", err)
 	}
-	p.recorder = &recorder{client: p.client, kinds: p.environment.kinds(), look: p.members, heed: func(before, now moment) { p.heed(ctx, before, now) }}
+	p.recorder = &recorder{client: p.client, kinds: p.environment.kinds(), look: p.members, heed: func(before, now moment) { p.observeTransition(ctx, before, now) }}
 	if err := p.recorder.record(ctx, p.name()); err != nil {
 		return err
 	}
 	p.recorder.done(ctx, p.String(), func(s *state) {
 		if p.tight() {
-			s.moment.room = p.room
+			s.moment.capacity = p.capacity
 		}
 	})
 	for _, object := range objects {

@@ -18,34 +18,34 @@ import (
 type act string
 
 const (
-	cordon   act = "cordon"      // cordons a failure domain
-	evict    act = "evict"       // evicts a failure domain
-	activate act = "activate"    // sets a failure domain to Active
-	lose     act = "lose"        // takes power from a failure domain and everything in it
-	restore  act = "restore"     // returns power to the lost failure domain
-	remove   act = "delete"      // deletes a Machine, as a user does
-	stop     act = "stop"        // stops a Node and its etcd member
-	start    act = "start"       // starts the stopped Node
-	fail     act = "fail"        // remediates a Machine with remediate-machine, as a user does for its health check
-	claim    act = "claim"       // sets delete-machine on a Machine, as a user or an autoscaler does
-	release  act = "release"     // removes delete-machine again
-	scale    act = "scale"       // scales from three to five, or back
-	rollOut  act = "roll out"    // replaces all machines with rollout.after
-	renew    act = "renew"       // replaces the infrastructure template with one of another name
-	pause    act = "pause"       // pauses the control plane
-	resume   act = "resume"      // resumes the control plane
-	upgrade  act = "upgrade"     // upgrades Kubernetes, once
-	hold     act = "hold"        // holds the deletion of a Machine with a hook, so that a rollout stops there
-	letGo    act = "remove hook" // removes the hook
-	strip    act = "strip"       // lets a mutating policy remove Faultline's annotations
-	keep     act = "keep"        // removes that policy
+	cordon     act = "cordon"      // cordons a failure domain
+	evict      act = "evict"       // evicts a failure domain
+	activate   act = "activate"    // sets a failure domain to Active
+	lose       act = "lose"        // takes power from a failure domain and everything in it
+	restore    act = "restore"     // returns power to the lost failure domain
+	remove     act = "delete"      // deletes a Machine, as a user does
+	stop       act = "stop"        // stops a Node and its etcd member
+	start      act = "start"       // starts the stopped Node
+	fail       act = "fail"        // remediates a Machine with remediate-machine, as a user does for its health check
+	claim      act = "claim"       // sets delete-machine on a Machine, as a user or an autoscaler does
+	release    act = "release"     // removes delete-machine again
+	scale      act = "scale"       // scales from three to five, or back
+	rollOut    act = "roll out"    // replaces all machines with rollout.after
+	renew      act = "renew"       // replaces the infrastructure template with one of another name
+	pause      act = "pause"       // pauses the control plane
+	resume     act = "resume"      // resumes the control plane
+	upgrade    act = "upgrade"     // upgrades Kubernetes, once
+	hold       act = "hold"        // holds the deletion of a Machine with a hook, so that a rollout stops there
+	removeHook act = "remove hook" // removes the hook
+	strip      act = "strip"       // lets a mutating policy remove Faultline's annotations
+	keep       act = "keep"        // removes that policy
 )
 
 // weights returns how often each possible act is drawn, relative to the others.
 func weights() map[act]int {
 	return map[act]int{
 		cordon: 2, evict: 6, activate: 5, lose: 2, restore: 2, remove: 2, fail: 5, stop: 1, start: 3, claim: 1, release: 3, scale: 3, rollOut: 1, renew: 1,
-		pause: 1, resume: 4, upgrade: 3, hold: 4, letGo: 3, strip: 4, keep: 4,
+		pause: 1, resume: 4, upgrade: 3, hold: 4, removeHook: 3, strip: 4, keep: 4,
 	}
 }
 
@@ -107,7 +107,7 @@ type script struct {
 	seed                   uint64
 	mode                   faultlinev1.ControlPlaneRebalance
 	replicas, domains      int
-	room                   int // capacity of each failure domain, in machines
+	capacity               int // capacity of each failure domain, in machines
 	stabilization          int64
 	graceSeconds, holdSecs int
 	steps                  []step
@@ -117,15 +117,15 @@ type script struct {
 func draw(seed uint64) script {
 	random := provider.Random(seed, "rebalance")
 	s := script{
-		seed: seed, mode: faultlinev1.ControlPlaneRebalanceSurgeOne, replicas: 3 + 2*random.IntN(2), domains: 2 + random.IntN(3), room: roomy,
+		seed: seed, mode: faultlinev1.ControlPlaneRebalanceSurgeOne, replicas: 3 + 2*random.IntN(2), domains: 2 + random.IntN(3), capacity: roomy,
 		stabilization: int64(random.IntN(2)), graceSeconds: random.IntN(2), holdSecs: random.IntN(3),
 	}
 	if random.IntN(tightOnes) == 0 {
-		s.room = (s.replicas+s.domains-1)/s.domains + 1
+		s.capacity = (s.replicas+s.domains-1)/s.domains + 1
 	}
 	// Without an evicted failure domain no machine has to move.
 	s.steps = []step{{act: evict, pick: random.IntN(1 << 16), kill: provider.Pick(random, phases())}}
-	can := map[act]bool{restore: false, start: false, release: false, resume: false, letGo: false, keep: false}
+	can := map[act]bool{restore: false, start: false, release: false, resume: false, removeHook: false, keep: false}
 	for len(s.steps) < fewestSteps || len(s.steps) < mostSteps && random.IntN(goesOn) > 0 {
 		s.steps = append(s.steps, drawStep(random, can))
 	}
@@ -138,7 +138,7 @@ func draw(seed uint64) script {
 // rollOut makes the control plane replace all machines instead of moving one. A rollout has only one observable phase, and needs capacity
 // in every failure domain.
 func (s *script) rollOut() {
-	s.mode, s.room = faultlinev1.ControlPlaneRebalanceRolloutAfter, roomy
+	s.mode, s.capacity = faultlinev1.ControlPlaneRebalanceRolloutAfter, roomy
 	for i := range s.steps {
 		for _, at := range []*phase{&s.steps[i].when, &s.steps[i].kill} {
 			if *at != never {
@@ -163,7 +163,7 @@ func drawStep(random *rand.Rand, can map[act]bool) step {
 	if random.IntN(killers) == 0 {
 		s.kill = provider.Pick(random, phases())
 	}
-	undone := map[act]act{lose: restore, stop: start, claim: release, pause: resume, hold: letGo, strip: keep}
+	undone := map[act]act{lose: restore, stop: start, claim: release, pause: resume, hold: removeHook, strip: keep}
 	for does, undoes := range undone {
 		if s.act == does || s.act == undoes {
 			can[does], can[undoes] = s.act == undoes, s.act == does
@@ -176,7 +176,7 @@ func drawStep(random *rand.Rand, can map[act]bool) step {
 func (s script) name() string { return fmt.Sprintf("seed-%d", s.seed) }
 
 // tight reports whether the failure domains have hardly any spare capacity.
-func (s script) tight() bool { return s.room < roomy }
+func (s script) tight() bool { return s.capacity < roomy }
 
 // domainNames returns names that are short, because hosts are named after them, and unique among clusters.
 func (s script) domainNames() []string {

@@ -20,17 +20,17 @@ import (
 	"github.com/faultline-io/faultline/e2e/workload"
 )
 
-// breather is the minimum time between a restart of the manager and the next kill. All control planes share it.
-const breather = 3 * time.Second
+// restartPause is the minimum time between a restart of the manager and the next kill. All control planes share it.
+const restartPause = 3 * time.Second
 
 // environment is the management cluster of all control planes.
 type environment struct {
 	about      provider.Description
 	root       string
 	setup      provider.Setup
-	sites      provider.Sites
+	sites      provider.MultiCluster
 	management *managementcluster.Cluster
-	apiServer  *managementcluster.Disobedience // nil if the API server injects no faults
+	apiServer  *managementcluster.APIServerFaults // nil if the API server injects no faults
 	workload   *workload.Simulator
 
 	end        context.CancelCauseFunc
@@ -43,7 +43,7 @@ type environment struct {
 
 // prepare starts the environment. The caller must close the returned environment, even on an error. ctx ends when a part of the
 // environment fails.
-func prepare(ctx context.Context, options Options, sited provider.SitesProvider, dir string) (*environment, context.Context, error) {
+func prepare(ctx context.Context, options Options, sited provider.RebalanceProvider, dir string) (*environment, context.Context, error) {
 	g := &environment{about: options.Provider.Describe()}
 	ctx, g.end = context.WithCancelCause(ctx)
 	if err := g.start(ctx, options, sited, dir); err != nil {
@@ -59,13 +59,13 @@ func prepare(ctx context.Context, options Options, sited provider.SitesProvider,
 		case <-ctx.Done():
 		}
 	})
-	g.beside(ctx, "workload clusters", g.workload.Start)
-	g.beside(ctx, g.about.System, func(ctx context.Context) error { return g.sites.Run(ctx, g.management, g.workload) })
+	g.goRun(ctx, "workload clusters", g.workload.Start)
+	g.goRun(ctx, g.about.System, func(ctx context.Context) error { return g.sites.Run(ctx, g.management, g.workload) })
 	return g, ctx, nil
 }
 
-func (g *environment) start(ctx context.Context, options Options, sited provider.SitesProvider, dir string) (err error) {
-	if g.apiServer, err = managementcluster.Disobey(options.APIServer); err != nil {
+func (g *environment) start(ctx context.Context, options Options, sited provider.RebalanceProvider, dir string) (err error) {
+	if g.apiServer, err = managementcluster.NewAPIServerFaults(options.APIServer); err != nil {
 		return err
 	}
 	builder, err := binaries.New(options.Progress)
@@ -85,7 +85,7 @@ func (g *environment) start(ctx context.Context, options Options, sited provider
 	if err != nil {
 		return err
 	}
-	if g.sites, err = sited.Sites(builder.AssetsDir()); err != nil {
+	if g.sites, err = sited.MultiCluster(builder.AssetsDir()); err != nil {
 		return err
 	}
 	if g.setup, err = g.sites.Setup(dir); err != nil {
@@ -93,7 +93,7 @@ func (g *environment) start(ctx context.Context, options Options, sited provider
 	}
 	component := managementcluster.Provider(programs, g.root, g.about.Name)
 	component.Args, component.Objects = append(component.Args, g.setup.ManagerArgs...), objects
-	component.Args, component.Disobedience = append(component.Args, managementcluster.KubeadmVersion(version)), g.apiServer
+	component.Args, component.APIServerFaults = append(component.Args, managementcluster.KubeadmVersion(version)), g.apiServer
 	maps.Copy(component.Variables, g.setup.ManagerVariables)
 	g.management, err = managementcluster.Start(ctx, managementcluster.Options{
 		Dir: dir, Programs: programs, Components: append(managementcluster.ClusterAPI(programs, source, version), component),
@@ -105,8 +105,8 @@ func (g *environment) start(ctx context.Context, options Options, sited provider
 	return err
 }
 
-// beside runs a function in the background until the environment is closed, and ends ctx if it fails.
-func (g *environment) beside(ctx context.Context, what string, run func(context.Context) error) {
+// goRun runs a function in the background until the environment is closed, and ends ctx if it fails.
+func (g *environment) goRun(ctx context.Context, what string, run func(context.Context) error) {
 	g.background.Go(func() {
 		if err := run(ctx); err != nil && ctx.Err() == nil {
 			g.end(fmt.Errorf("simulating %s: %w", what, err))
@@ -120,7 +120,7 @@ func (g *environment) kill(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	defer g.mu.Unlock()
-	if time.Since(g.ready) < breather {
+	if time.Since(g.ready) < restartPause {
 		return false, nil
 	}
 	name := binaries.Provider(g.about.Name)

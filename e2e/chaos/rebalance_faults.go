@@ -25,70 +25,70 @@ import (
 func (p *controlPlane) do(ctx context.Context, s step) error {
 	if s.when != never {
 		// There may be no move, or it may be past that phase.
-		_ = p.await(ctx, amidLimit, string(s.when), func(m moment) bool { return reached(s.when, m) || p.asMeant(m) && rests(m) })
+		_ = p.await(ctx, amidLimit, string(s.when), func(m moment) bool { return reached(s.when, m) || p.asIntended(m) && settled(m) })
 	}
 	p.arm(s.kill)
-	return p.happen(ctx, s)
+	return p.perform(ctx, s)
 }
 
-func (p *controlPlane) happen(ctx context.Context, s step) error {
-	if undo, ok := p.undoings()[s.act]; ok {
+func (p *controlPlane) perform(ctx context.Context, s step) error {
+	if undo, ok := p.undoActs()[s.act]; ok {
 		return undo(ctx)
 	}
-	if does, ok := p.doings()[s.act]; ok {
+	if does, ok := p.acts()[s.act]; ok {
 		return does(ctx, s)
 	}
 	return p.changeControlPlane(ctx, s)
 }
 
-// doings returns the acts that neither undo others nor change the KubeadmControlPlane.
-func (p *controlPlane) doings() map[act]func(context.Context, step) error {
-	intend := func(state faultlinev1.DomainState) func(context.Context, step) error {
-		return func(ctx context.Context, s step) error { return p.intend(ctx, s, state) }
+// acts returns the acts that neither undo others nor change the KubeadmControlPlane.
+func (p *controlPlane) acts() map[act]func(context.Context, step) error {
+	setDomainState := func(state faultlinev1.DomainState) func(context.Context, step) error {
+		return func(ctx context.Context, s step) error { return p.setDomainState(ctx, s, state) }
 	}
 	return map[act]func(context.Context, step) error{
-		cordon: intend(faultlinev1.DomainCordoned), evict: intend(faultlinev1.DomainEvicting), activate: intend(faultlinev1.DomainActive),
+		cordon: setDomainState(faultlinev1.DomainCordoned), evict: setDomainState(faultlinev1.DomainEvicting), activate: setDomainState(faultlinev1.DomainActive),
 		lose: p.lose, stop: p.stop, remove: p.deleteMachine, fail: p.failMachine, claim: p.claim, hold: p.hold, strip: p.strip,
 	}
 }
 
-// undoings returns the acts that undo others, except resume.
-func (p *controlPlane) undoings() map[act]func(context.Context) error {
-	return map[act]func(context.Context) error{restore: p.restore, start: p.start, release: p.release, letGo: p.letGo, keep: p.keep}
+// undoActs returns the acts that undo others, except resume.
+func (p *controlPlane) undoActs() map[act]func(context.Context) error {
+	return map[act]func(context.Context) error{restore: p.restore, start: p.start, release: p.release, removeHook: p.removeHook, keep: p.keep}
 }
 
-// calm undoes everything that keeps a control plane from settling. The intents of failure domains stay.
-func (p *controlPlane) calm(ctx context.Context) error {
-	for _, undo := range p.undoings() {
+// endFaults undoes everything that keeps a control plane from settling. The intents of failure domains stay.
+func (p *controlPlane) endFaults(ctx context.Context) error {
+	for _, undo := range p.undoActs() {
 		if err := undo(ctx); err != nil {
 			return err
 		}
 	}
-	if err := p.widen(ctx); err != nil {
+	if err := p.addCapacity(ctx); err != nil {
 		return err
 	}
 	return p.changeControlPlane(ctx, step{act: resume})
 }
 
-// widen adds capacity if the provider does not count it: a machine that waits for capacity keeps the control plane from settling, and an
-// administrator would add some. With providers that count capacity, a move that finds none does not begin, so the control plane settles.
-func (p *controlPlane) widen(ctx context.Context) error {
-	uncounted, is := p.environment.sites.(provider.Uncounted)
+// addCapacity adds capacity if the provider does not count it: a machine that waits for capacity keeps the control plane from settling, and
+// an administrator would add some. With providers that count capacity, a move that finds none does not begin, so the control plane settles.
+func (p *controlPlane) addCapacity(ctx context.Context) error {
+	uncounted, is := p.environment.sites.(provider.UncountedCapacity)
 	if !is || !p.tight() {
 		return nil
 	}
 	for _, domain := range p.domainNames() {
-		if err := uncounted.AddRoom(ctx, domain, roomy); err != nil {
+		if err := uncounted.AddCapacity(ctx, domain, roomy); err != nil {
 			return fmt.Errorf("adding capacity to %s: %w", domain, err)
 		}
 	}
-	p.recorder.done(ctx, "add capacity", func(s *state) { s.moment.room = 0 })
+	p.recorder.done(ctx, "add capacity", func(s *state) { s.moment.capacity = 0 })
 	return nil
 }
 
-// intend sets the intent of a failure domain. One domain always stays Active.
-func (p *controlPlane) intend(ctx context.Context, s step, state faultlinev1.DomainState) error {
-	from := slices.DeleteFunc(p.domainNames(), func(name string) bool { return p.meant(name) == state })
+// setDomainState sets the intent of a failure domain. One domain always stays Active.
+func (p *controlPlane) setDomainState(ctx context.Context, s step, state faultlinev1.DomainState) error {
+	from := slices.DeleteFunc(p.domainNames(), func(name string) bool { return p.intended(name) == state })
 	if occupied := slices.DeleteFunc(slices.Clone(from), func(name string) bool { return !p.holds(name) }); state == faultlinev1.DomainEvicting && len(occupied) > 0 {
 		from = occupied
 	}
@@ -96,7 +96,7 @@ func (p *controlPlane) intend(ctx context.Context, s step, state faultlinev1.Dom
 	if !ok {
 		return nil
 	}
-	active := slices.DeleteFunc(p.domainNames(), func(other string) bool { return other == name || p.meant(other) != faultlinev1.DomainActive })
+	active := slices.DeleteFunc(p.domainNames(), func(other string) bool { return other == name || p.intended(other) != faultlinev1.DomainActive })
 	if state != faultlinev1.DomainActive && len(active) == 0 {
 		return nil
 	}
@@ -114,21 +114,21 @@ func (p *controlPlane) holds(domain string) bool {
 	return slices.ContainsFunc(p.recorder.last().machines, func(is machine) bool { return is.domain == domain })
 }
 
-// meant returns the intent of a failure domain.
-func (p *controlPlane) meant(domain string) faultlinev1.DomainState {
+// intended returns the intent of a failure domain.
+func (p *controlPlane) intended(domain string) faultlinev1.DomainState {
 	if state, ok := p.intents[domain]; ok {
 		return state
 	}
 	return faultlinev1.DomainActive
 }
 
-// asMeant reports whether all failure domains have their intended state.
-func (p *controlPlane) asMeant(m moment) bool {
-	return len(m.states) == p.domains && !slices.ContainsFunc(p.domainNames(), func(name string) bool { return m.states[name] != p.meant(name) })
+// asIntended reports whether all failure domains have their intended state.
+func (p *controlPlane) asIntended(m moment) bool {
+	return len(m.states) == p.domains && !slices.ContainsFunc(p.domainNames(), func(name string) bool { return m.states[name] != p.intended(name) })
 }
 
 // over reports whether all failure domains have their intended state and no machine fails.
-func (p *controlPlane) over(m moment) bool { return p.asMeant(m) && !m.failing() }
+func (p *controlPlane) over(m moment) bool { return p.asIntended(m) && !m.failing() }
 
 func (p *controlPlane) lose(ctx context.Context, s step) error {
 	if p.lost != "" || p.stopped != "" {
@@ -151,7 +151,7 @@ func (p *controlPlane) restore(ctx context.Context) error {
 
 // stop stops a Node and its etcd member.
 func (p *controlPlane) stop(ctx context.Context, s step) error {
-	is, ok := picked(s, p.unhurt())
+	is, ok := picked(s, p.healthyMachines())
 	if p.lost != "" || p.stopped != "" || !ok {
 		return nil
 	}
@@ -175,8 +175,8 @@ func (p *controlPlane) start(ctx context.Context) error {
 // deleteMachine deletes a Machine, as a careful user does: while all others are healthy.
 func (p *controlPlane) deleteMachine(ctx context.Context, s step) error {
 	m := p.recorder.last()
-	is, ok := picked(s, p.unhurt())
-	if p.lost != "" || p.stopped != "" || !m.whole() || !ok {
+	is, ok := picked(s, p.healthyMachines())
+	if p.lost != "" || p.stopped != "" || !m.complete() || !ok {
 		return nil
 	}
 	return p.deleteAsPerson(ctx, is)
@@ -213,14 +213,14 @@ func (p *controlPlane) deleteAsPerson(ctx context.Context, is machine) error {
 	return client.IgnoreNotFound(p.client.Delete(ctx, object))
 }
 
-// unhurt returns the machines that are ready and not being deleted.
-func (p *controlPlane) unhurt() []machine {
+// healthyMachines returns the machines that are ready and not being deleted.
+func (p *controlPlane) healthyMachines() []machine {
 	return slices.DeleteFunc(slices.Clone(p.recorder.last().machines), func(is machine) bool { return is.deleting || !is.ready })
 }
 
 // claim marks a Machine to be deleted first. A conflict is ignored.
 func (p *controlPlane) claim(ctx context.Context, s step) error {
-	is, ok := picked(s, p.unhurt())
+	is, ok := picked(s, p.healthyMachines())
 	if p.claimed != "" || !ok {
 		return nil
 	}
@@ -331,14 +331,14 @@ func (p *controlPlane) arm(at phase) {
 	p.armed[at] = at != never
 }
 
-// heed kills the manager when an armed phase is reached.
-func (p *controlPlane) heed(ctx context.Context, before, after moment) {
+// observeTransition kills the manager when an armed phase is reached.
+func (p *controlPlane) observeTransition(ctx context.Context, before, after moment) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for at, armed := range p.armed {
 		if armed && !reached(at, before) && reached(at, after) {
 			p.armed[at] = false
-			p.strike(ctx, string(at))
+			p.killManager(ctx, string(at))
 		}
 	}
 }
@@ -365,8 +365,8 @@ func reached(at phase, m moment) bool {
 	return false
 }
 
-// strike kills the manager in the background.
-func (p *controlPlane) strike(ctx context.Context, when string) {
+// killManager kills the manager in the background.
+func (p *controlPlane) killManager(ctx context.Context, when string) {
 	p.waiting.Go(func() {
 		if done, err := p.environment.kill(ctx); err != nil {
 			p.environment.end(fmt.Errorf("killing the manager: %w", err))

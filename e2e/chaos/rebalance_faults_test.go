@@ -12,9 +12,9 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// counted are Sites of a provider that counts capacity, uncounted those of one that does not.
+// counted is a MultiCluster of a provider that counts capacity, uncounted of one that does not.
 type (
-	counted   struct{ provider.Sites }
+	counted   struct{ provider.MultiCluster }
 	uncounted struct {
 		counted
 		added map[string]int
@@ -26,9 +26,9 @@ func (u uncounted) AddRoom(_ context.Context, domain string, machines int) error
 	return nil
 }
 
-func TestLittleRoomEndsWithTheFaultsWhereItIsNotCountedAndIsNoExcuseThen(t *testing.T) {
+func TestCapacityIsAddedWhenFaultsEnd(t *testing.T) {
 	for name, test := range map[string]struct {
-		sites provider.Sites
+		sites provider.MultiCluster
 		room  int
 		left  int // capacity, if it is limited
 		added map[string]int
@@ -39,11 +39,11 @@ func TestLittleRoomEndsWithTheFaultsWhereItIsNotCountedAndIsNoExcuseThen(t *test
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			p := &controlPlane{script: script{seed: 7, domains: 2, room: test.room}, environment: &environment{sites: test.sites}}
+			p := &controlPlane{script: script{seed: 7, domains: 2, capacity: test.room}, environment: &environment{sites: test.sites}}
 			p.recorder = &recorder{state: newState(), look: func(context.Context) []etcdMember { return nil }, heed: func(moment, moment) {}}
-			p.recorder.done(t.Context(), "begin", func(s *state) { s.moment.room = test.room % roomy })
-			g.Expect(p.widen(t.Context())).To(Succeed())
-			g.Expect(p.recorder.last().room).To(Equal(test.left))
+			p.recorder.done(t.Context(), "begin", func(s *state) { s.moment.capacity = test.room % roomy })
+			g.Expect(p.addCapacity(t.Context())).To(Succeed())
+			g.Expect(p.recorder.last().capacity).To(Equal(test.left))
 			if is, ok := test.sites.(uncounted); ok {
 				g.Expect(is.added).To(Equal(test.added))
 			}

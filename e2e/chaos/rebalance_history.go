@@ -38,14 +38,14 @@ type moment struct {
 	states map[string]faultlinev1.DomainState
 	// balanced is the condition ControlPlaneBalanced.
 	balanced metav1.Condition
-	// calm is set once the faults are over.
-	calm bool
+	// endFaults is set once the faults are over.
+	faultsOver bool
 	// strippedUntil is the time until which a policy removes annotations and controllers may not have reacted yet.
 	strippedUntil time.Time
 	// remediated reports whether the control plane has the annotation of a remediation.
 	remediated bool
-	// room is the capacity of each failure domain in machines; 0 if there is spare capacity.
-	room int
+	// capacity is the capacity of each failure domain in machines; 0 if there is spare capacity.
+	capacity int
 }
 
 // machine is a Machine of the control plane.
@@ -114,8 +114,8 @@ func (m moment) quorate(without string) bool {
 	return healthy > all/2
 }
 
-// whole reports whether the desired number of machines exists, all ready and none being deleted.
-func (m moment) whole() bool {
+// complete reports whether the desired number of machines exists, all ready and none being deleted.
+func (m moment) complete() bool {
 	return len(m.machines) == m.replicas && !slices.ContainsFunc(m.machines, func(is machine) bool { return is.deleting || !is.ready })
 }
 
@@ -129,17 +129,17 @@ func (m moment) leftOver() bool {
 	return m.remediated && strings.Contains(m.balanced.Message, faultlinev1.ReasonRemediationLeftOver)
 }
 
-// crowded reports whether a machine is not ready in a failure domain with more machines than capacity, so that it may be waiting for
+// overCapacity reports whether a machine is not ready in a failure domain with more machines than capacity, so that it may be waiting for
 // capacity.
-func (m moment) crowded() bool {
-	if m.room == 0 {
+func (m moment) overCapacity() bool {
+	if m.capacity == 0 {
 		return false
 	}
 	in := map[string]int{}
 	for _, is := range m.machines {
 		in[is.domain]++
 	}
-	return slices.ContainsFunc(m.machines, func(is machine) bool { return !is.ready && !is.deleting && in[is.domain] > m.room })
+	return slices.ContainsFunc(m.machines, func(is machine) bool { return !is.ready && !is.deleting && in[is.domain] > m.capacity })
 }
 
 // refused returns a machine that has not been ready for longer than refusedLimit in a failure domain that receives no machines. since

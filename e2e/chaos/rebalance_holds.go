@@ -38,8 +38,8 @@ func (p *controlPlane) hold(ctx context.Context, s step) error {
 	return ignoreLost(p.patchMachine(ctx, is.name, annotated(holdAnnotation, "")))
 }
 
-// letGo removes the hold.
-func (p *controlPlane) letGo(ctx context.Context) error {
+// removeHook removes the hold.
+func (p *controlPlane) removeHook(ctx context.Context) error {
 	if p.held == "" {
 		return nil
 	}
@@ -119,8 +119,8 @@ func (m moment) removed() bool {
 	return m.balanced.Status == metav1.ConditionFalse && m.balanced.Reason == faultlinev1.ReasonAnnotationsRemoved && !m.at.Before(m.strippedUntil)
 }
 
-// askAgain does what the condition asks for after the policy is deleted: it changes a condition of the control plane.
-func (p *controlPlane) askAgain(ctx context.Context) error {
+// triggerReconcile does what the condition asks for after the policy is deleted: it changes a condition of the control plane.
+func (p *controlPlane) triggerReconcile(ctx context.Context) error {
 	for _, act := range []act{pause, resume} {
 		if err := p.changeControlPlane(ctx, step{act: act}); err != nil {
 			return err

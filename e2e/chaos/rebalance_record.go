@@ -77,7 +77,7 @@ type recorder struct {
 	kinds  kinds
 	// look returns the members of etcd.
 	look func(context.Context) []etcdMember
-	// heed is called after each change, in the observed order.
+	// observeTransition is called after each change, in the observed order.
 	heed func(before, now moment)
 
 	mu      sync.Mutex
@@ -119,7 +119,7 @@ func (r *recorder) follow(ctx context.Context, w watch.Interface, list client.Ob
 		}
 		w.Stop()
 		for {
-			if provider.Pause(ctx, provider.LookEvery) != nil {
+			if provider.Pause(ctx, provider.PollInterval) != nil {
 				return
 			}
 			var err error

@@ -47,7 +47,7 @@ type run struct {
 
 	management     *managementcluster.Cluster
 	client         client.WithWatch
-	apiServer      *managementcluster.Disobedience // nil if the API server injects no faults
+	apiServer      *managementcluster.APIServerFaults // nil if the API server injects no faults
 	infrastructure provider.Target
 	members        map[string]*member
 
@@ -63,7 +63,7 @@ func (r *run) all(ctx context.Context) error {
 	if err := r.start(ctx); err != nil {
 		return err
 	}
-	err := r.blow(ctx)
+	err := r.runKills(ctx)
 	if ended := r.management.Err(); ended != nil {
 		err = errors.Join(err, ended)
 	}
@@ -80,7 +80,7 @@ func (r *run) all(ctx context.Context) error {
 }
 
 func (r *run) start(ctx context.Context) (err error) {
-	if r.apiServer, err = managementcluster.Disobey(r.options.APIServer); err != nil {
+	if r.apiServer, err = managementcluster.NewAPIServerFaults(r.options.APIServer); err != nil {
 		return err
 	}
 	return r.begin(ctx)
@@ -95,7 +95,7 @@ func (r *run) begin(ctx context.Context, args ...string) error {
 	if err != nil {
 		return err
 	}
-	component.Disobedience, component.Args = r.apiServer, append(component.Args, args...)
+	component.APIServerFaults, component.Args = r.apiServer, append(component.Args, args...)
 	r.management, err = managementcluster.Start(ctx, managementcluster.Options{Dir: r.dir, Programs: r.installation.Programs, Components: []managementcluster.Component{component}})
 	if err != nil {
 		return err
@@ -108,8 +108,8 @@ func (r *run) begin(ctx context.Context, args ...string) error {
 	defer cancel()
 	r.infrastructure, err = r.options.Provider.NewTarget(limited, provider.TargetOptions{
 		Mode: r.mode.Name, Cluster: clusterName, Seed: r.options.Seed, Management: r.management, Client: r.client,
-		Programs: r.installation.Assets, Others: r.options.Clusters > 0,
-		Room: func(domains int) int { return roomFor(r.options.Machines, domains) },
+		Programs: r.installation.Assets, Concurrent: r.options.Clusters > 0,
+		Capacity: func(domains int) int { return capacityFor(r.options.Machines, domains) },
 	})
 	return err
 }
@@ -123,9 +123,9 @@ func (r *run) stop() {
 	}
 }
 
-// blow creates and deletes machines and kills the manager, then waits until everything has settled and checks it. It then does the same
+// runKills creates and deletes machines and kills the manager, then waits until everything has settled and checks it. It then does the same
 // while all machines are deleted.
-func (r *run) blow(ctx context.Context) error {
+func (r *run) runKills(ctx context.Context) error {
 	last := max(r.options.Kills/lastShare, 1)
 	if err := r.rounds(ctx, r.options.Kills-last, r.act); err != nil {
 		return err
@@ -213,14 +213,14 @@ func (r *run) manager() string { return binaries.Provider(r.options.Provider.Des
 
 // look checks the current state, and records the machines that have been deleted.
 func (r *run) look(ctx context.Context) error {
-	s, err := r.infrastructure.Look(ctx)
+	s, err := r.infrastructure.Observe(ctx)
 	if err != nil {
 		return fmt.Errorf("listing the machines: %w", err)
 	}
 	if len(unsettled(r.members, s)) > 0 {
 		r.amid++
 	}
-	r.note(judge(r.members, s))
+	r.note(checkMachines(r.members, s))
 	return r.sweep(ctx, s)
 }
 
@@ -237,11 +237,11 @@ func (r *run) note(faults []provider.Fault) {
 
 // settle waits until every machine has reached its final state, and checks it.
 func (r *run) settle(ctx context.Context, when string) error {
-	if err := errors.Join(r.infrastructure.Calm(ctx), r.apiServer.Set(ctx, false)); err != nil {
+	if err := errors.Join(r.infrastructure.EndDisturbances(ctx), r.apiServer.Set(ctx, false)); err != nil {
 		return fmt.Errorf("ending the faults of the infrastructure and the API server: %w", err)
 	}
 	faults, err := r.await(ctx, settleLimit, func(s provider.Snapshot) []provider.Fault {
-		return append(unsettled(r.members, s), judge(r.members, s)...)
+		return append(unsettled(r.members, s), checkMachines(r.members, s)...)
 	})
 	for i := range faults {
 		faults[i].What = when + ": " + faults[i].What
@@ -254,14 +254,14 @@ func (r *run) settle(ctx context.Context, when string) error {
 func (r *run) await(ctx context.Context, limit time.Duration, find func(provider.Snapshot) []provider.Fault) ([]provider.Fault, error) {
 	for began := time.Now(); ; {
 		var faults []provider.Fault
-		s, err := r.infrastructure.Look(ctx)
+		s, err := r.infrastructure.Observe(ctx)
 		if err == nil {
 			faults, err = find(s), r.sweep(ctx, s)
 		}
 		if err != nil || len(faults) == 0 || time.Since(began) > limit || r.management.Err() != nil {
 			return faults, err
 		}
-		if err := provider.Pause(ctx, provider.LookEvery); err != nil {
+		if err := provider.Pause(ctx, provider.PollInterval); err != nil {
 			return nil, err
 		}
 	}
@@ -277,7 +277,7 @@ func (r *run) remains(ctx context.Context) error {
 	var left []provider.Fault
 	_, err := r.await(ctx, limit, func(provider.Snapshot) (_ []provider.Fault) {
 		var err error
-		if left, err = r.infrastructure.Remains(ctx); err != nil {
+		if left, err = r.infrastructure.Leftovers(ctx); err != nil {
 			left = []provider.Fault{{Object: "remains", What: err.Error()}}
 		}
 		return left

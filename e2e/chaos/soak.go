@@ -83,7 +83,7 @@ func (f footprint) above(start footprint) error {
 type soak struct {
 	*run
 
-	target   provider.Soaked
+	target   provider.SoakTarget
 	profiler string
 }
 
@@ -97,7 +97,7 @@ func soakManager(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	s := &soak{run: &run{options: options, mode: options.Provider.Modes()[0], installation: installation, dir: dir, apiServer: &managementcluster.Disobedience{}}}
+	s := &soak{run: &run{options: options, mode: options.Provider.Modes()[0], installation: installation, dir: dir, apiServer: &managementcluster.APIServerFaults{}}}
 	if err := s.all(ctx); err != nil {
 		return fmt.Errorf("%w\n(logs: %s)", err, dir)
 	}
@@ -116,7 +116,7 @@ func (s *soak) all(ctx context.Context) error {
 		return err
 	}
 	var ok bool
-	if s.target, ok = s.infrastructure.(provider.Soaked); !ok {
+	if s.target, ok = s.infrastructure.(provider.SoakTarget); !ok {
 		return fmt.Errorf("provider %s cannot create and delete clusters during a run yet", s.options.Provider.Describe().Name)
 	}
 	return errors.Join(s.compare(ctx), s.management.Err())
@@ -164,7 +164,7 @@ func (s *soak) guests(ctx context.Context, prefix string, count int) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if err := s.comeAndGo(ctx, fmt.Sprintf("%s-%04d", prefix, i)); err != nil {
+			if err := s.createAndDelete(ctx, fmt.Sprintf("%s-%04d", prefix, i)); err != nil {
 				return err
 			}
 			if n := gone.Add(1); n%100 == 0 {
@@ -176,8 +176,8 @@ func (s *soak) guests(ctx context.Context, prefix string, count int) error {
 	return group.Wait()
 }
 
-// comeAndGo creates a cluster with a machine, waits until the machine is provisioned, and deletes everything in Cluster API's order.
-func (s *soak) comeAndGo(ctx context.Context, name string) error {
+// createAndDelete creates a cluster with a machine, waits until the machine is provisioned, and deletes everything in Cluster API's order.
+func (s *soak) createAndDelete(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, guestLimit, fmt.Errorf("not done after %s", guestLimit))
 	defer cancel()
 	guest, err := s.target.Add(ctx, name)
@@ -216,7 +216,7 @@ func (s *soak) comeAndGo(ctx context.Context, name string) error {
 // provisioned waits until the provider has provisioned a machine.
 func (s *soak) provisioned(ctx context.Context, machine client.Object) error {
 	var is map[string]any
-	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, provider.PollInterval, true, func(ctx context.Context) (bool, error) {
 		err := s.client.Get(ctx, client.ObjectKeyFromObject(machine), machine)
 		if err == nil {
 			is, err = runtime.DefaultUnstructuredConverter.ToUnstructured(machine)

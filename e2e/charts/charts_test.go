@@ -24,7 +24,7 @@ import (
 // harvester is the provider's folder.
 var harvester = filepath.Join(root, "providers", "harvester")
 
-func TestHelmFindsNothingToBetter(t *testing.T) {
+func TestHelmLint(t *testing.T) {
 	t.Parallel()
 	for _, name := range charts.Names() {
 		for _, values := range variants()[name] {
@@ -44,7 +44,7 @@ func TestHelmFindsNothingToBetter(t *testing.T) {
 	}
 }
 
-func TestPackedChartIsOfTheReleasesVersion(t *testing.T) {
+func TestPackedChartHasReleaseVersion(t *testing.T) {
 	t.Parallel()
 	for _, name := range charts.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestPackedChartIsOfTheReleasesVersion(t *testing.T) {
 	}
 }
 
-func TestChartIsOfNoVersionThatIsNone(t *testing.T) {
+func TestInvalidChartVersionIsRejected(t *testing.T) {
 	t.Parallel()
 	_, err := charts.Load(root, charts.CloudProvider, "latest")
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("chart harvester-cloud-provider in version latest")))
@@ -111,7 +111,7 @@ func valuesOf(c *chart.Chart, prefix string) []string {
 	return all
 }
 
-func TestChartGivesTheRightsThatTheSourcesAskFor(t *testing.T) {
+func TestChartGrantsRequiredPermissions(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	all := mustRender(t, load(t, loadBalancer), ``)
@@ -147,7 +147,7 @@ func rulesIn(t *testing.T, file string) []rbacv1.PolicyRule {
 	return get[rbacv1.ClusterRole](t, all, all[0].GetKind(), all[0].GetName()).Rules
 }
 
-func TestTheChartsFilesAreThoseThatAreGenerated(t *testing.T) {
+func TestChartFilesAreGenerated(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	config := filepath.Join(harvester, "config", "loadbalancer")

@@ -16,7 +16,7 @@ import (
 
 const cloudProvider = charts.CloudProvider
 
-func TestCloudProviderReadsTheFileThatNodesHaveByDefault(t *testing.T) {
+func TestCloudProviderReadsNodeFileByDefault(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	pod := deployment(t, mustRender(t, load(t, cloudProvider), ``), cloudProvider).Spec.Template.Spec
@@ -27,7 +27,7 @@ func TestCloudProviderReadsTheFileThatNodesHaveByDefault(t *testing.T) {
 	g.Expect(container(pod).Image).To(Equal("docker.io/faultline/harvester-cloud-provider:v2.0.0"))
 }
 
-func TestCloudProviderReadsASecretAlsoWhenAFileIsNamed(t *testing.T) {
+func TestCloudProviderPrefersSecret(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	pod := deployment(t, mustRender(t, load(t, cloudProvider), `
@@ -43,7 +43,7 @@ cloudConfig: {secretName: harvester, secretKey: kubeconfig}
 	g.Expect(*pod.SecurityContext.RunAsNonRoot).To(BeTrue())
 }
 
-func TestValuesOfHarvestersCloudProviderChartMeanTheSame(t *testing.T) {
+func TestCloudProviderChartSupportsHarvesterValues(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		values string
@@ -101,7 +101,7 @@ func TestValuesOfHarvestersCloudProviderChartMeanTheSame(t *testing.T) {
 	}
 }
 
-func TestKubeVIPRunsOnNodesOfTheControlPlaneAndAnnouncesServicesOnly(t *testing.T) {
+func TestKubeVIPOnControlPlaneAnnouncesServicesOnly(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	vip := get[appsv1.DaemonSet](t, mustRender(t, load(t, cloudProvider), ``), "DaemonSet", "kube-vip").Spec.Template.Spec
@@ -112,20 +112,20 @@ func TestKubeVIPRunsOnNodesOfTheControlPlaneAndAnnouncesServicesOnly(t *testing.
 	g.Expect(container(vip).SecurityContext.Capabilities.Drop).To(ContainElement(corev1.Capability("ALL")))
 }
 
-func TestKubeVIPCanBeLeftOut(t *testing.T) {
+func TestKubeVIPCanBeDisabled(t *testing.T) {
 	t.Parallel()
 	all := mustRender(t, load(t, cloudProvider), `kube-vip: {enabled: false}`)
 	NewWithT(t).Expect(all.find("DaemonSet", "kube-vip")).To(BeNil())
 }
 
-func TestDisruptionBudgetIsThereWhereSeveralReplicasAre(t *testing.T) {
+func TestDisruptionBudgetWithSeveralReplicas(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(mustRender(t, load(t, cloudProvider), ``).find("PodDisruptionBudget", cloudProvider)).To(BeNil())
 	g.Expect(mustRender(t, load(t, cloudProvider), `replicasCount: 2`).find("PodDisruptionBudget", cloudProvider)).NotTo(BeNil())
 }
 
-func TestCloudProviderChartNamesTheValueThatIsWrong(t *testing.T) {
+func TestCloudProviderChartNamesInvalidValue(t *testing.T) {
 	t.Parallel()
 	for values, message := range map[string]string{
 		`replicasCount: two`:                                    "replicasCount",
@@ -151,7 +151,7 @@ func TestCloudProviderChartNamesTheValueThatIsWrong(t *testing.T) {
 	}
 }
 
-func TestTheCloudProviderMayWriteNoLeaseButItsOwn(t *testing.T) {
+func TestCloudProviderWritesOnlyItsLease(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	all := mustRender(t, load(t, cloudProvider), ``)

@@ -27,8 +27,8 @@ import (
 const (
 	root      = "../.."
 	namespace = "harvester-system"
-	// patience is longer than anything here takes on a busy machine.
-	patience = time.Minute
+	// timeout is longer than anything here takes on a busy machine.
+	timeout = time.Minute
 )
 
 func scheme(t *testing.T) *runtime.Scheme {

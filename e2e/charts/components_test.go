@@ -42,7 +42,7 @@ func components(t *testing.T, folder string) []*unstructured.Unstructured {
 	return rendered
 }
 
-func TestTheAccountOfVSphereIsReleasedForTheServersOfTheInstallation(t *testing.T) {
+func TestVSphereCredentialsAreLimitedToServers(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("../../providers/vsphere/config/manager/credentials.yaml")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -102,7 +102,7 @@ func the[T any](g Gomega, what string, rendered []*unstructured.Unstructured, ki
 	return found[0]
 }
 
-func TestAManagerOutlivesTheDrainOfANode(t *testing.T) {
+func TestManagersSurviveNodeDrain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for what, rendered := range installed(t) {
@@ -124,7 +124,7 @@ func TestAManagerOutlivesTheDrainOfANode(t *testing.T) {
 	}
 }
 
-func TestACertificateOfWebhooksIsRenewedWithoutChangingWhoIsTrusted(t *testing.T) {
+func TestWebhookCertificateRenewalKeepsCA(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for what, rendered := range installed(t) {
@@ -156,7 +156,7 @@ func TestACertificateOfWebhooksIsRenewedWithoutChangingWhoIsTrusted(t *testing.T
 	}
 }
 
-func TestAManagerIsGivenABoundOnItsMemoryThatItKnows(t *testing.T) {
+func TestManagersHaveMemoryLimit(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for what, rendered := range installed(t) {
@@ -180,7 +180,7 @@ func TestAManagerIsGivenABoundOnItsMemoryThatItKnows(t *testing.T) {
 	}
 }
 
-func TestARestrictedNamespaceTakesTheManagers(t *testing.T) {
+func TestManagersRunInRestrictedNamespace(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	api := newCluster(t, certManagerKinds(t)...)

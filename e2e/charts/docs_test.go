@@ -16,7 +16,7 @@ import (
 
 var manifest = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
 
-func TestWhatTheDocumentationShowsIsAccepted(t *testing.T) {
+func TestDocumentedValuesAreAccepted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	api := newCluster(t)
@@ -36,7 +36,7 @@ func TestWhatTheDocumentationShowsIsAccepted(t *testing.T) {
 			if object.GetNamespace() == "" && object.GetKind() == "Service" {
 				object.SetNamespace(metav1.NamespaceDefault)
 			}
-			g.Eventually(func() error { return strict.Create(t.Context(), object.DeepCopy()) }, patience).Should(Succeed(), text[1])
+			g.Eventually(func() error { return strict.Create(t.Context(), object.DeepCopy()) }, timeout).Should(Succeed(), text[1])
 		}
 	}
 }

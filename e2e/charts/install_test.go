@@ -45,7 +45,7 @@ func variants() map[string][]string {
 	}
 }
 
-func TestAnAPIServerThatIsStrictTakesEveryObject(t *testing.T) {
+func TestStrictAPIServerAcceptsObjects(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	api := newCluster(t, append(certManagerKinds(t), podMonitors())...)
@@ -167,7 +167,7 @@ rules: [{apiGroups: [""], resources: [secrets], verbs: [get]}]
 
 const theirValues = `{replicaCount: 1, resources: {limits: {memory: 128Mi}}, webhook: {replicasCount: 1, httpsPort: 8443, resources: {limits: {memory: 512Mi}}}}`
 
-func TestPoolsOutliveAnUpgradeFromHarvestersChartAndTheEndOfTheRelease(t *testing.T) {
+func TestPoolsSurviveUpgradeFromHarvesterChartAndUninstall(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	api := newCluster(t)
@@ -220,7 +220,7 @@ func TestPoolsOutliveAnUpgradeFromHarvestersChartAndTheEndOfTheRelease(t *testin
 }
 
 // In a default Harvester, the load balancer is a mandatory part of Harvester's own release.
-func TestPoolsOutliveATakeoverFromHarvesterItself(t *testing.T) {
+func TestPoolsSurviveTakeoverFromHarvester(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	api := newCluster(t)
@@ -261,7 +261,7 @@ func (c *cluster) makePool(t *testing.T) *unstructured.Unstructured {
 		"metadata": map[string]any{"name": "theirs"},
 		"spec":     map[string]any{"ranges": []any{map[string]any{"subnet": "192.168.41.0/24"}}},
 	}}
-	NewWithT(t).Eventually(func() error { return c.Create(t.Context(), pool.DeepCopy()) }, patience).Should(Succeed())
+	NewWithT(t).Eventually(func() error { return c.Create(t.Context(), pool.DeepCopy()) }, timeout).Should(Succeed())
 	return pool
 }
 
@@ -374,7 +374,7 @@ metadata: {name: harvester-cloud-provider}
 rules: [{apiGroups: [""], resources: [services], verbs: [get]}]
 `
 
-func TestCloudProviderTakesOverFromHarvestersChartAndLeavesNothing(t *testing.T) {
+func TestCloudProviderReplacesHarvesterChartAndCleansUp(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	api := newCluster(t)

@@ -56,7 +56,7 @@ func (c callers) bundles() [][]byte {
 	return all
 }
 
-func TestWhoCallsAWebhookTrustsTheCertificateThatTheChartMade(t *testing.T) {
+func TestWebhooksTrustChartCertificate(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	all := mustRender(t, load(t, loadBalancer), ``)
@@ -77,7 +77,7 @@ func TestWhoCallsAWebhookTrustsTheCertificateThatTheChartMade(t *testing.T) {
 	g.Expect(pod.Volumes[0].Secret.SecretName).To(Equal(certificate))
 }
 
-func TestWebhooksAreCalledWhereTheServiceLeads(t *testing.T) {
+func TestWebhooksReferToService(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	all := mustRender(t, load(t, loadBalancer), `{nameOverride: lb, webhook: {httpsPort: 9443}}`)
@@ -97,7 +97,7 @@ func TestWebhooksAreCalledWhereTheServiceLeads(t *testing.T) {
 	g.Expect(*conversion.Webhook.ClientConfig.Service.Path).To(Equal("/convert"))
 }
 
-func TestCertManagerTakesThePlaceOfTheChartsOwnCertificate(t *testing.T) {
+func TestCertManagerReplacesChartCertificate(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	all := mustRender(t, load(t, loadBalancer), `certManager: {enabled: true}`)
@@ -116,7 +116,7 @@ func TestCertManagerTakesThePlaceOfTheChartsOwnCertificate(t *testing.T) {
 	}
 }
 
-func TestAnIssuerOfOnesOwnIsUsed(t *testing.T) {
+func TestCustomIssuer(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	all := mustRender(t, load(t, loadBalancer), `certManager: {enabled: true, issuerRef: {kind: ClusterIssuer, name: ours}}`)
@@ -125,7 +125,7 @@ func TestAnIssuerOfOnesOwnIsUsed(t *testing.T) {
 		HaveKeyWithValue("issuerRef", map[string]any{"kind": "ClusterIssuer", "name": "ours"}))
 }
 
-func TestValuesOfHarvestersLoadBalancerChartMeanTheSame(t *testing.T) {
+func TestLoadBalancerChartSupportsHarvesterValues(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		values string
@@ -165,7 +165,7 @@ func TestValuesOfHarvestersLoadBalancerChartMeanTheSame(t *testing.T) {
 	}
 }
 
-func TestReplicasAreInDifferentZonesAndOnDifferentHosts(t *testing.T) {
+func TestReplicasSpreadOverZonesAndHosts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	all := mustRender(t, load(t, loadBalancer), ``)
@@ -180,7 +180,7 @@ func TestReplicasAreInDifferentZonesAndOnDifferentHosts(t *testing.T) {
 	g.Expect(mustRender(t, load(t, loadBalancer), `replicaCount: 1`).find("PodDisruptionBudget", loadBalancer)).To(BeNil())
 }
 
-func TestLoadBalancerChartNamesTheValueThatIsWrong(t *testing.T) {
+func TestLoadBalancerChartNamesInvalidValue(t *testing.T) {
 	t.Parallel()
 	for values, message := range map[string]string{
 		`replicaCount: "2"`:                                    "replicaCount",
@@ -202,7 +202,7 @@ func TestLoadBalancerChartNamesTheValueThatIsWrong(t *testing.T) {
 	}
 }
 
-func TestDefinitionsCanBeLeftToOthers(t *testing.T) {
+func TestCRDsCanBeDisabled(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(mustRender(t, load(t, loadBalancer), `crds: {enabled: false}`).find("CustomResourceDefinition", ipPools)).To(BeNil())

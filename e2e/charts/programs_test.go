@@ -38,7 +38,7 @@ import (
 
 // One API server acts as Harvester and as a cluster on it, with both charts. Their programs run as in the charts: with the arguments of
 // the Deployments, and with the permissions of the ServiceAccounts.
-func TestANodeAndAServiceGetTheirAddressesFromWhatTheChartsInstall(t *testing.T) {
+func TestChartsProvideNodeAndServiceAddresses(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(2 * time.Minute)
@@ -110,7 +110,7 @@ func kindsOfOthers(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 // node creates a ready Node.
 func (c *cluster) node(t *testing.T, node *corev1.Node) {
 	t.Helper()
-	u := testworld.NewUser(t, c, patience)
+	u := testworld.NewUser(t, c, timeout)
 	u.Create(node)
 	testworld.Update(u, node, testworld.Status, func(node *corev1.Node) {
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
@@ -170,7 +170,7 @@ func (c *cluster) runManager(t *testing.T, program string) {
 			err = connection.Close()
 		}
 		return err
-	}, patience).Should(Succeed(), "the certificate is one that callers of the webhooks trust")
+	}, timeout).Should(Succeed(), "the certificate is one that callers of the webhooks trust")
 }
 
 func (c *cluster) runCloudProvider(t *testing.T, program string) {

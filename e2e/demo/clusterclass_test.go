@@ -75,7 +75,7 @@ func patched(t *testing.T, class map[string]any, patch string, variables map[str
 	return nil
 }
 
-func TestTheClusterClassIsForClustersWithZonesAndWithout(t *testing.T) {
+func TestClusterClassWithAndWithoutZones(t *testing.T) {
 	files := templateFiles(t, "vsphere")
 	class := func() map[string]any {
 		return ofKind(t, filled(t, files["clusterclass-faultline-vsphere.yaml"]), "ClusterClass")

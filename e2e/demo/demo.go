@@ -26,11 +26,11 @@ import (
 // Options select the provider and what to show.
 type Options struct {
 	// Provider is the provider to show.
-	Provider provider.InDemo
+	Provider provider.DemoProvider
 	// Flavor is the flavor of the provider's cluster template; "" is the default one.
 	Flavor string
-	// Story is the scenario; "" is an outage.
-	Story string
+	// Scenario is the name of a scenario; "" is an outage.
+	Scenario string
 	// Keep leaves everything running before the cluster is deleted, or after a step failed, until the context ends.
 	Keep bool
 	// Out receives the output.
@@ -63,7 +63,7 @@ func runIn(ctx context.Context, options Options, dir string, log logr.Logger) er
 	if err != nil {
 		return err
 	}
-	err = s.run(s.steps()) //nolint:contextcheck // The demo has a context of its own, made from this one.
+	err = s.run(s.steps()) //nolint:contextcheck // The demo derives its own context.
 	if options.Keep {
 		s.keep(err)
 	}

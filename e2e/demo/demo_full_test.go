@@ -40,7 +40,7 @@ func TestDemoOnBareMetal(t *testing.T) {
 func TestDemoOnVSphere(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	told := &transcript{}
+	told := &output{}
 	s := demoOf(t, Options{Provider: vsphere.Provider{}, Flavor: topology, Out: told})
 	steps := s.steps()
 	run := func(steps []step) {

@@ -26,20 +26,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// transcript can be read while the demo runs.
-type transcript struct {
+// output can be read while the demo runs.
+type output struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
 // Write implements io.Writer.
-func (t *transcript) Write(p []byte) (int, error) {
+func (t *output) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.text.Write(p)
 }
 
-func (t *transcript) String() string {
+func (t *output) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.text.String()
@@ -55,7 +55,7 @@ func demoOf(t *testing.T, options Options) *demo {
 }
 
 // testFailure breaks a domain before there is a cluster, so that the demo fails.
-func testFailure(t *testing.T, s *demo, told *transcript) {
+func testFailure(t *testing.T, s *demo, told *output) {
 	t.Helper()
 	g := NewWithT(t)
 	err := s.run([]step{
@@ -75,7 +75,7 @@ func testFailure(t *testing.T, s *demo, told *transcript) {
 	g.Expect(told.String()).To(ContainSubstring("FAILED after"))
 }
 
-func TestInterruptionLeavesNothing(t *testing.T) {
+func TestInterruptionCleansUp(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	s := emptyDemo(ctx, Options{Out: &strings.Builder{}}, t.TempDir())
@@ -89,7 +89,7 @@ func TestInterruptionLeavesNothing(t *testing.T) {
 	s.close()
 }
 
-func TestAFlavorThatDoesNotExistIsRefusedBeforeAnythingIsBuilt(t *testing.T) {
+func TestUnknownFlavorIsRejectedBeforeBuild(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for _, tc := range []struct {

@@ -87,16 +87,16 @@ func (d *demo) addDomain(ctx context.Context) error {
 // evictDomain evicts the middle failure domain, as `kubectl fd evict` does.
 func (d *demo) evictDomain(ctx context.Context) error {
 	name := d.about.Domains[len(d.about.Domains)/2]
-	return d.intend(ctx, name, faultlinev1.DomainEvicting)
+	return d.setDomainState(ctx, name, faultlinev1.DomainEvicting)
 }
 
 // activateDomain activates it again.
 func (d *demo) activateDomain(ctx context.Context) error {
 	name := d.about.Domains[len(d.about.Domains)/2]
-	return d.intend(ctx, name, faultlinev1.DomainActive)
+	return d.setDomainState(ctx, name, faultlinev1.DomainActive)
 }
 
-func (d *demo) intend(ctx context.Context, domain string, state faultlinev1.DomainState) error {
+func (d *demo) setDomainState(ctx context.Context, domain string, state faultlinev1.DomainState) error {
 	err := d.want(ctx, map[string]any{"distribution": map[string]any{
 		"failureDomains": []any{map[string]any{"name": domain, "state": string(state)}},
 	}})
@@ -131,12 +131,12 @@ func (d *demo) rebalanced(ctx context.Context) error {
 		if known.ControlPlane.CurrentMove != nil {
 			return "the move of " + known.ControlPlane.CurrentMove.Machine + " is still in progress", nil
 		}
-		return d.whole(ctx, "", clusterv1.ClusterAvailableCondition)
+		return d.complete(ctx, "", clusterv1.ClusterAvailableCondition)
 	})
 	if err != nil {
 		return err
 	}
-	return d.notePlaces(ctx)
+	return d.printPlacement(ctx)
 }
 
 // untilBalanced waits until nothing is missing, and prints what a condition of the infrastructure cluster reports meanwhile.
@@ -162,8 +162,8 @@ func (d *demo) tell(before, now string) string {
 	return now
 }
 
-// notePlaces prints the placement of the machines in the infrastructure.
-func (d *demo) notePlaces(ctx context.Context) error {
+// printPlacement prints the placement of the machines in the infrastructure.
+func (d *demo) printPlacement(ctx context.Context) error {
 	now, err := d.observe(ctx)
 	if err != nil {
 		return err

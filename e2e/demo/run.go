@@ -48,15 +48,15 @@ type demo struct {
 	workload       *workload.Simulator
 
 	// life is the context of the steps and of background work; end ends it.
-	life       context.Context //nolint:containedctx // It is what this struct stands for.
+	life       context.Context //nolint:containedctx // The struct represents a run of the demo.
 	end        context.CancelCauseFunc
 	background sync.WaitGroup
 	// interrupted reports whether the context of Run has ended.
 	interrupted func() bool
 
-	story   story
-	cluster client.ObjectKey
-	objects []*unstructured.Unstructured
+	scenario scenario
+	cluster  client.ObjectKey
+	objects  []*unstructured.Unstructured
 	// withheld is the failure domain that the cluster does not have yet, later holds its objects, and listed is the cluster's list of
 	// domains once it has the domain.
 	withheld string
@@ -77,11 +77,11 @@ func newDemo(ctx context.Context, options Options, dir string, log logr.Logger) 
 	if err != nil {
 		return nil, err
 	}
-	told, err := storyOf(options.Story)
+	told, err := scenarioOf(options.Scenario)
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(told.check(options.Story, options.Flavor), options.check(builder.Root)); err != nil {
+	if err := errors.Join(told.check(options.Scenario, options.Flavor), options.check(builder.Root)); err != nil {
 		return nil, err
 	}
 	programs, err := builder.Ensure(ctx, options.Provider.Describe().ManagementPrograms()...)
@@ -90,7 +90,7 @@ func newDemo(ctx context.Context, options Options, dir string, log logr.Logger) 
 	}
 	s := emptyDemo(ctx, options, dir)
 	s.builder, s.programs, s.log, s.about = builder, programs, log.WithName("workload"), options.Provider.Describe()
-	if s.story = told; told.withheld != nil {
+	if s.scenario = told; told.withheld != nil {
 		s.withheld = told.withheld(s.about.Domains)
 	}
 	return s, nil
@@ -144,7 +144,7 @@ func (d *demo) steps() []step {
 		{"The cluster comes up", 6 * time.Minute, d.clusterUp},
 		{"Machines are in their failure domains", time.Minute, d.checkSpread},
 	}
-	steps = append(steps, d.story.steps(d)...)
+	steps = append(steps, d.scenario.steps(d)...)
 	if d.options.Keep {
 		return steps
 	}

@@ -73,12 +73,12 @@ func (d *demo) domainCondition(ctx context.Context, name string) (metav1.Conditi
 func (d *demo) clusterUp(ctx context.Context) error {
 	before := d.callsSoFar()
 	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
-		return d.whole(ctx, "", clusterv1.ClusterAvailableCondition)
+		return d.complete(ctx, "", clusterv1.ClusterAvailableCondition)
 	})
 	if err != nil {
 		return err
 	}
-	d.calls = report.Costs{Machines: snapshot.ControlPlanes + d.story.workers, Calls: report.Difference(before, d.callsSoFar())}
+	d.calls = report.Costs{Machines: snapshot.ControlPlanes + d.scenario.workers, Calls: report.Difference(before, d.callsSoFar())}
 	return nil
 }
 
@@ -89,9 +89,9 @@ func (d *demo) callsSoFar() map[string]int {
 	return nil
 }
 
-// whole returns what is missing until all machines exist and are ready and the conditions are true. Machines in the domain down, unless
+// complete returns what is missing until all machines exist and are ready and the conditions are true. Machines in the domain down, unless
 // that is "", need not be ready.
-func (d *demo) whole(ctx context.Context, down string, required ...string) (missing string, err error) {
+func (d *demo) complete(ctx context.Context, down string, required ...string) (missing string, err error) {
 	var cluster clusterv1.Cluster
 	if err := d.management.Client.Get(ctx, d.cluster, &cluster); err != nil {
 		return "", err
@@ -100,7 +100,7 @@ func (d *demo) whole(ctx context.Context, down string, required ...string) (miss
 	if err != nil {
 		return "", err
 	}
-	if missing := snapshot.Complete(now, down, d.story.workers); missing != "" {
+	if missing := snapshot.Complete(now, down, d.scenario.workers); missing != "" {
 		return missing, nil
 	}
 	for _, kind := range required {
@@ -114,10 +114,10 @@ func (d *demo) whole(ctx context.Context, down string, required ...string) (miss
 // checkSpread compares the placement in the infrastructure with the requested domains.
 func (d *demo) checkSpread(ctx context.Context) error {
 	return d.until(ctx, func(ctx context.Context, now snapshot.Snapshot) (string, error) {
-		if missing, err := snapshot.Spread(now, d.about.System, d.story.spreads); missing != "" || err != nil {
+		if missing, err := snapshot.Spread(now, d.about.System, d.scenario.spreads); missing != "" || err != nil {
 			return missing, err
 		}
-		return "", d.notePlaces(ctx)
+		return "", d.printPlacement(ctx)
 	})
 }
 
@@ -148,7 +148,7 @@ func (d *demo) repairDomain(ctx context.Context) error {
 		return err
 	}
 	return provider.Until(ctx, func(ctx context.Context) (string, error) {
-		return d.whole(ctx, "", clusterv1.ClusterAvailableCondition)
+		return d.complete(ctx, "", clusterv1.ClusterAvailableCondition)
 	})
 }
 
@@ -191,7 +191,7 @@ func (d *demo) replace(ctx context.Context) error {
 		if missing, err := snapshot.Replaced(now, d.failed, known); missing != "" || err != nil {
 			return missing, err
 		}
-		missing, err := d.wholeWithout(ctx, d.failed.Domain)
+		missing, err := d.completeWithout(ctx, d.failed.Domain)
 		if missing == "" && err == nil {
 			d.noteReplacement(now, known)
 		}
@@ -206,7 +206,7 @@ func (d *demo) letGo(ctx context.Context, m snapshot.Machine) error {
 		return fmt.Errorf("deleting Machine %s: %w", m.Name, err)
 	}
 	d.reporter.Note("deleted Machine " + m.Name)
-	notes, err := d.infrastructure.Abandon(ctx, m.Host)
+	notes, err := d.infrastructure.ReleaseHost(ctx, m.Host)
 	if err != nil {
 		return fmt.Errorf("letting Machine %s go: %w", m.Name, err)
 	}
@@ -216,13 +216,13 @@ func (d *demo) letGo(ctx context.Context, m snapshot.Machine) error {
 	return nil
 }
 
-// wholeWithout is like whole while a domain is broken. The Cluster as a whole is then not Available; neither are workers that stopped
+// completeWithout is like complete while a domain is broken. The Cluster as a whole is then not Available; neither are workers that stopped
 // with the domain.
-func (d *demo) wholeWithout(ctx context.Context, domain string) (missing string, err error) {
+func (d *demo) completeWithout(ctx context.Context, domain string) (missing string, err error) {
 	if d.about.BreakStops {
-		return d.whole(ctx, domain, clusterv1.ClusterControlPlaneAvailableCondition)
+		return d.complete(ctx, domain, clusterv1.ClusterControlPlaneAvailableCondition)
 	}
-	return d.whole(ctx, "", clusterv1.ClusterControlPlaneAvailableCondition, clusterv1.ClusterWorkersAvailableCondition)
+	return d.complete(ctx, "", clusterv1.ClusterControlPlaneAvailableCondition, clusterv1.ClusterWorkersAvailableCondition)
 }
 
 func (d *demo) noteReplacement(now snapshot.Snapshot, known map[string]bool) {
@@ -241,7 +241,7 @@ func (d *demo) remove(ctx context.Context) error {
 		return fmt.Errorf("deleting Cluster %s: %w", d.cluster.Name, err)
 	}
 	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
-		if what, err := d.infrastructure.Remains(ctx); what != "" || err != nil {
+		if what, err := d.infrastructure.Leftovers(ctx); what != "" || err != nil {
 			return what, err
 		}
 		err := d.management.Client.Get(ctx, d.cluster, cluster)
@@ -258,7 +258,7 @@ func (d *demo) remove(ctx context.Context) error {
 		if err := d.removeApplied(ctx); err != nil {
 			return "", err
 		}
-		return d.nothingLeft(ctx)
+		return d.remainingObject(ctx)
 	})
 }
 
@@ -274,8 +274,8 @@ func (d *demo) removeApplied(ctx context.Context) error {
 	return errors.Join(refused...)
 }
 
-// nothingLeft returns the name of a remaining object of Cluster API.
-func (d *demo) nothingLeft(ctx context.Context) (left string, err error) {
+// remainingObject returns the name of a remaining object of Cluster API.
+func (d *demo) remainingObject(ctx context.Context) (left string, err error) {
 	objects, err := d.clusterAPIObjects(ctx)
 	if err != nil || len(objects) == 0 {
 		return "", err

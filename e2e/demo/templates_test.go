@@ -23,7 +23,7 @@ import (
 // forEachProvider runs a test for the templates of each provider.
 func forEachProvider(t *testing.T, test func(t *testing.T, provider string)) {
 	t.Helper()
-	for _, provider := range all.Names[provider.InDemo]() {
+	for _, provider := range all.Names[provider.DemoProvider]() {
 		t.Run(provider, func(t *testing.T) { test(t, provider) })
 	}
 }

@@ -22,7 +22,7 @@ import (
 // of them is missing.
 func (d *demo) workersLevel(ctx context.Context) error {
 	err := d.untilBalanced(ctx, faultlinev1.WorkersBalancedCondition, func(_ context.Context, now snapshot.Snapshot) (string, error) {
-		if missing, err := snapshot.Moving(now, d.workerRole(), d.story.workers); missing != "" || err != nil {
+		if missing, err := snapshot.Moving(now, d.workerRole(), d.scenario.workers); missing != "" || err != nil {
 			return missing, err
 		}
 		return snapshot.Level(now, d.workerRole()), nil
@@ -30,7 +30,7 @@ func (d *demo) workersLevel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.notePlaces(ctx)
+	return d.printPlacement(ctx)
 }
 
 // workerRole returns the role of the machines of the MachineDeployment.
@@ -51,7 +51,7 @@ func (d *demo) logical(number int) func(context.Context) error {
 			if keys, err = d.keys(ctx); err != nil {
 				return "", err
 			}
-			if missing, err := snapshot.Moving(now, d.workerRole(), d.story.workers); missing != "" || err != nil {
+			if missing, err := snapshot.Moving(now, d.workerRole(), d.scenario.workers); missing != "" || err != nil {
 				return missing, err
 			}
 			return snapshot.LevelKeys(keys, d.deployment, number), nil
@@ -63,7 +63,7 @@ func (d *demo) logical(number int) func(context.Context) error {
 		if wrong := snapshot.TooManyReplaced(before, keys, d.deployment, number); wrong != "" {
 			return errors.New(wrong)
 		}
-		return d.notePlaces(ctx)
+		return d.printPlacement(ctx)
 	}
 }
 

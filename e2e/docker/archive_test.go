@@ -49,13 +49,13 @@ func TestArchive(t *testing.T) {
 	}))
 }
 
-func TestArchiveNamesTheFileThatIsNotThere(t *testing.T) {
+func TestArchiveNamesMissingFile(t *testing.T) {
 	t.Parallel()
 	err := Archive(io.Discard, []File{{Path: "/manager", From: filepath.Join(t.TempDir(), "gone")}})
 	NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring("/manager"), ContainSubstring("gone"))))
 }
 
-func TestSumFollowsEverythingInTheImage(t *testing.T) {
+func TestSumCoversImageContent(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	sum := func(files []File, words ...string) string {

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestImageThatIsMadeAnewLeavesNoOldOneBehindWhereDockerRuns(t *testing.T) {
+func TestRebuiltImageRemovesOldImage(t *testing.T) {
 	g := NewWithT(t)
 	d := Docker{}
 	if _, err := d.Run(t.Context(), "version"); err != nil {

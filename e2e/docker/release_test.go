@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestAReleaseNamesOurImagesAndLeavesThoseOfOthers(t *testing.T) {
+func TestReleaseRenamesOwnImagesOnly(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		release     Release

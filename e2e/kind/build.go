@@ -109,11 +109,11 @@ func (e *Environment) buildComponents(ctx context.Context, log io.Writer) error 
 		return err
 	}
 	if e.Boot {
-		beside, err := e.chartImages()
+		fromCharts, err := e.chartImages()
 		if err != nil {
 			return err
 		}
-		images = append(images, beside...)
+		images = append(images, fromCharts...)
 	}
 	if e.Upstream {
 		upstreams, err := e.upstreamImage(ctx)

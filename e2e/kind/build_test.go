@@ -15,10 +15,10 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider/vsphere"
 )
 
-func TestWhereImagesCanBePulledOnlyOurOwnProgramsAreMade(t *testing.T) {
+func TestPublishedImagesBuildOwnProgramsOnly(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	e := &Environment{Options: Options{Providers: []provider.InKind{vsphere.Provider{}}, Boot: true}, found: findings{published: true}}
+	e := &Environment{Options: Options{Providers: []provider.KindProvider{vsphere.Provider{}}, Boot: true}, found: findings{published: true}}
 	g.Expect(e.programs()).To(ConsistOf(
 		binaries.Kubectl, binaries.Clusterctl, "vcsim", binaries.Provider("vsphere"), binaries.MachineInit,
 	))
@@ -29,10 +29,10 @@ func TestWhereImagesCanBePulledOnlyOurOwnProgramsAreMade(t *testing.T) {
 	g.Expect(certManager).To(BeNil(), "clusterctl has one")
 }
 
-func TestWhereNothingCanBePulledEverythingIsMade(t *testing.T) {
+func TestWithoutPublishedImagesEverythingIsBuilt(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	e := &Environment{Options: Options{Providers: []provider.InKind{vsphere.Provider{}}}}
+	e := &Environment{Options: Options{Providers: []provider.KindProvider{vsphere.Provider{}}}}
 	g.Expect(e.programs()).To(ContainElements(programs.Node()))
 	g.Expect(e.programs()).To(ContainElements(binaries.CAPICore, programs.CertManager("webhook")))
 	g.Expect(e.programs()).NotTo(ContainElement(programs.KubeVIP), "no machine boots")
@@ -40,20 +40,20 @@ func TestWhereNothingCanBePulledEverythingIsMade(t *testing.T) {
 	g.Expect(e.programs()).To(ContainElement(programs.KubeVIP))
 }
 
-func TestWhatAProviderTakesOverFromIsMadeWhereItIsInstalledFirst(t *testing.T) {
+func TestUpstreamProviderIsBuiltForUpgrade(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	e, err := New(Options{Name: "other", Providers: []provider.InKind{vsphere.Provider{}}, Upstream: true})
+	e, err := New(Options{Name: "other", Providers: []provider.KindProvider{vsphere.Provider{}}, Upstream: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(e.programs()).To(ContainElement(binaries.UpstreamVSphere))
-	_, err = New(Options{Name: "other", Providers: []provider.InKind{harvester.Provider{}}, Upstream: true})
+	_, err = New(Options{Name: "other", Providers: []provider.KindProvider{harvester.Provider{}}, Upstream: true})
 	g.Expect(err).To(MatchError(ContainSubstring("none of the providers replaces")))
 }
 
-func TestProgramsOfChartsAreMadeWhereMachinesBootThatCanRunThem(t *testing.T) {
+func TestChartProgramsAreBuiltForBootingMachines(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	e := &Environment{Options: Options{Providers: []provider.InKind{harvester.Provider{}}}, found: findings{published: true}}
+	e := &Environment{Options: Options{Providers: []provider.KindProvider{harvester.Provider{}}}, found: findings{published: true}}
 	g.Expect(e.programs()).NotTo(ContainElement(binaries.CloudProvider))
 	e.Boot = true
 	g.Expect(e.programs()).To(ContainElements(binaries.CloudProvider, binaries.LoadBalancer))

@@ -28,7 +28,7 @@ func TestConflist(t *testing.T) {
 	g.Expect(string(content)).To(ContainSubstring(`"ranges":[[{"subnet":"10.244.0.0/24"}]]`))
 }
 
-func TestLoggerLeavesTracesOut(t *testing.T) {
+func TestLoggerOmitsTraces(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var out strings.Builder

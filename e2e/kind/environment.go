@@ -31,7 +31,7 @@ type Options struct {
 	// Name is the name of the kind cluster.
 	Name string
 	// Providers are the infrastructure providers to install.
-	Providers []provider.InKind
+	Providers []provider.KindProvider
 	// Source selects where third-party images come from.
 	Source tool.Source
 	// Boot makes the machines of the simulated infrastructure boot as containers.

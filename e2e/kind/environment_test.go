@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestTwoRunsDoNotShareAnEnvironment(t *testing.T) {
+func TestRunsDoNotShareEnvironment(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	folder := t.TempDir()

@@ -99,7 +99,7 @@ func (e *Environment) writeRepository(ctx context.Context, log io.Writer) error 
 	r.CAPIImages, r.Variables = version, e.found.variables
 	e.found.providers = providers
 	if e.Upstream {
-		if err := e.putUpstreamFirst(ctx, r); err != nil {
+		if err := e.preferUpstream(ctx, r); err != nil {
 			return err
 		}
 	}

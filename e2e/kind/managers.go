@@ -61,11 +61,11 @@ func (e *Environment) releaseImages(release docker.Release) ([]docker.Image, err
 	if err != nil {
 		return nil, err
 	}
-	beside, err := e.chartImages()
+	fromCharts, err := e.chartImages()
 	if err != nil {
 		return nil, err
 	}
-	images = append(images, beside...)
+	images = append(images, fromCharts...)
 	for i := range images {
 		images[i].Name = release.Name(images[i].Name)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider/vsphere"
 )
 
-func TestManagerImageIsTheOneOfTheComponents(t *testing.T) {
+func TestManagerImageFromComponents(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	root := t.TempDir()
@@ -40,11 +40,11 @@ func TestManagerImageIsTheOneOfTheComponents(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("exactly one image")))
 }
 
-func TestImagesOfProgramsBesideAProviderAreThoseOfItsCharts(t *testing.T) {
+func TestProgramImagesFromCharts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e := &Environment{
-		builder: builderOf("../.."), Options: Options{Providers: []provider.InKind{vsphere.Provider{}, harvester.Provider{}}},
+		builder: builderOf("../.."), Options: Options{Providers: []provider.KindProvider{vsphere.Provider{}, harvester.Provider{}}},
 		found: findings{programs: binaries.Paths{binaries.LoadBalancer: "/a", binaries.CloudProvider: "/b"}},
 	}
 	images, err := e.chartImages()
@@ -58,10 +58,10 @@ func TestImagesOfProgramsBesideAProviderAreThoseOfItsCharts(t *testing.T) {
 	}))
 }
 
-func TestImagesOfAReleaseHaveItsVersion(t *testing.T) {
+func TestReleaseImageVersions(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	e := &Environment{builder: builderOf("../.."), Options: Options{Providers: []provider.InKind{vsphere.Provider{}, harvester.Provider{}}}}
+	e := &Environment{builder: builderOf("../.."), Options: Options{Providers: []provider.KindProvider{vsphere.Provider{}, harvester.Provider{}}}}
 	images, err := e.releaseImages(docker.Release{Version: "v9.9.9", Registry: "registry:5000"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(images).To(HaveLen(4))

@@ -91,13 +91,13 @@ func (e *Environment) applyCRDs(ctx context.Context, log io.Writer, objects []*u
 func (e *Environment) startSimulators(ctx context.Context, log io.Writer) error {
 	variables, network := map[string]string{}, ""
 	for _, p := range e.Providers {
-		beside, err := p.Start(ctx, e.Kind(log))
+		simulator, err := p.Start(ctx, e.Kind(log))
 		if err != nil {
 			return fmt.Errorf("starting %s: %w", p.Describe().System, err)
 		}
-		maps.Copy(variables, beside.Variables)
+		maps.Copy(variables, simulator.Variables)
 		if network == "" {
-			network = beside.Network
+			network = simulator.Network
 		}
 	}
 	e.found.variables = variables

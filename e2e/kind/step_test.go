@@ -17,7 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestStepsTellHowLongTheyTook(t *testing.T) {
+func TestStepsReportDuration(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	now := time.Unix(0, 0)
@@ -30,7 +30,7 @@ func TestStepsTellHowLongTheyTook(t *testing.T) {
 	g.Expect(strings.Fields(out.String())).To(Equal(strings.Fields("node image 1.5 s kind cluster 60.0 s in all 61.5 s")))
 }
 
-func TestAFailedStepNamesItselfAndItsLog(t *testing.T) {
+func TestFailedStepNamesLog(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := stepper{logs: t.TempDir(), out: io.Discard, clock: time.Now}

@@ -14,13 +14,13 @@ import (
 )
 
 // replaced returns the provider of ours that takes over from an upstream release, and that release; "" if none does.
-func (e *Environment) replaced() (name string, replaced provider.Replaced) {
+func (e *Environment) replaced() (name string, replaced provider.UpstreamRelease) {
 	for _, p := range e.Providers {
-		if replacing, ok := p.(provider.Replacing); ok {
-			return p.Describe().Name, replacing.Replaced()
+		if replacing, ok := p.(provider.UpgradeSource); ok {
+			return p.Describe().Name, replacing.UpstreamRelease()
 		}
 	}
-	return "", provider.Replaced{}
+	return "", provider.UpstreamRelease{}
 }
 
 // upstream returns that release, from its module.
@@ -48,8 +48,8 @@ func (e *Environment) upstreamImage(ctx context.Context) (docker.Image, error) {
 	return docker.ProgramImage(name, e.found.programs[replaced.Program], managerPath, docker.NonRoot), err
 }
 
-// putUpstreamFirst adds upstream's release to the repository and makes it the one to install.
-func (e *Environment) putUpstreamFirst(ctx context.Context, r release.Repository) error {
+// preferUpstream adds upstream's release to the repository and makes it the one to install.
+func (e *Environment) preferUpstream(ctx context.Context, r release.Repository) error {
 	upstream, err := e.upstream(ctx)
 	if err != nil {
 		return err

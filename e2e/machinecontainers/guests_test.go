@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-func TestAGuestIsToldItsNameAndDataByNoCloud(t *testing.T) {
+func TestGuestReadsNoCloudData(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	boot := simulator.Boot{VM: &kubevirtv1.VirtualMachine{}, VMI: &kubevirtv1.VirtualMachineInstance{}, UserData: []byte("#cloud-config\n")}

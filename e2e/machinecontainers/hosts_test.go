@@ -21,7 +21,7 @@ func subnet(t *testing.T, text string) *net.IPNet {
 	return parsed
 }
 
-func TestHostsHaveAddressesOfTheirOwn(t *testing.T) {
+func TestHostAddresses(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := HostContainers{Subnet: subnet(t, "192.168.16.0/20")}
@@ -40,7 +40,7 @@ func TestHostsHaveAddressesOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestAHostThatCannotBoot(t *testing.T) {
+func TestHostBootErrors(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := HostContainers{Subnet: subnet(t, "172.18.0.0/16")}

@@ -61,7 +61,7 @@ type Cluster struct {
 
 	mutex     sync.Mutex
 	reserved  []*ports.Range
-	fronts    []*Disobedience
+	fronts    []*APIServerFaults
 	processes []*process
 	managers  map[string]launch
 	failed    chan struct{}
@@ -90,7 +90,7 @@ func (p Process) measured() Process {
 		return p
 	}
 	if status, err := running.NewStatus(); err == nil {
-		p.Memory, p.Peak = int64(status.VmRSS), int64(status.VmHWM) //nolint:gosec // Nothing takes exbibytes.
+		p.Memory, p.Peak = int64(status.VmRSS), int64(status.VmHWM) //nolint:gosec // The value fits into int64.
 	}
 	if stat, err := running.Stat(); err == nil {
 		p.CPU = stat.CPUTime()

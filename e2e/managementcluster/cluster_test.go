@@ -26,8 +26,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
-// patience allows for a busy machine; only a failing test waits that long.
-const patience = 2 * time.Minute
+// timeout allows for a busy machine; only a failing test waits that long.
+const timeout = 2 * time.Minute
 
 // TestPlane starts a real cluster once and tests several aspects of it.
 func TestPlane(t *testing.T) {
@@ -134,9 +134,9 @@ func testCollection(t *testing.T, p *Cluster) {
 	}}
 	g.Expect(p.Client.Create(t.Context(), owned)).To(Succeed())
 	g.Expect(p.Client.Delete(t.Context(), owner)).To(Succeed())
-	g.Eventually(gone(t.Context(), p, owned)).WithTimeout(patience).Should(BeTrue())
+	g.Eventually(gone(t.Context(), p, owned)).WithTimeout(timeout).Should(BeTrue())
 	g.Expect(p.Client.Delete(t.Context(), namespace)).To(Succeed())
-	g.Eventually(gone(t.Context(), p, namespace)).WithTimeout(patience).Should(BeTrue())
+	g.Eventually(gone(t.Context(), p, namespace)).WithTimeout(timeout).Should(BeTrue())
 }
 
 func gone(ctx context.Context, p *Cluster, object client.Object) func() bool {
@@ -187,7 +187,7 @@ func testDeath(t *testing.T, p *Cluster) {
 			g.Expect(err).NotTo(HaveOccurred())
 		}
 	}
-	g.Eventually(p.Failed()).WithTimeout(patience).Should(BeClosed())
+	g.Eventually(p.Failed()).WithTimeout(timeout).Should(BeClosed())
 	g.Expect(p.Err()).To(MatchError(And(
 		ContainSubstring(binaries.CAPICore), ContainSubstring("killed"),
 		ContainSubstring(string(bytes.TrimSpace(log[bytes.LastIndexByte(bytes.TrimSpace(log), '\n')+1:]))),

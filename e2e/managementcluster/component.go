@@ -33,8 +33,8 @@ type Component struct {
 	Listen func(Endpoints) (args, env []string, err error)
 	// InPod provides the program's namespace in a file, as in a pod. It requires Linux.
 	InPod bool
-	// Disobedience, unless nil, injects faults between the program and the API server.
-	Disobedience *Disobedience
+	// APIServerFaults, unless nil, injects faults between the program and the API server.
+	APIServerFaults *APIServerFaults
 	// Version, unless empty, is the version that the program must report when it starts.
 	Version string
 }

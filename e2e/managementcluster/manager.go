@@ -205,7 +205,7 @@ func (p *Cluster) writeAccountKubeconfig(ctx context.Context, m manager, path st
 		return fmt.Errorf("requesting a token of ServiceAccount %s: %w", account, err)
 	}
 	config := rest.AnonymousClientConfig(p.RESTConfig)
-	if between := m.component.Disobedience; between != nil {
+	if between := m.component.APIServerFaults; between != nil {
 		var err error
 		if config, err = between.between(ctx, p.RESTConfig); err != nil {
 			return fmt.Errorf("starting the proxy of the API server: %w", err)

@@ -72,7 +72,7 @@ func TestRender(t *testing.T) {
 	g.Expect(kinds).To(ConsistOf("Namespace", "ValidatingWebhookConfiguration"))
 }
 
-func TestRenderNamesWhatIsMissing(t *testing.T) {
+func TestRenderNamesMissingVariable(t *testing.T) {
 	g := NewWithT(t)
 	_, err := render(folder(t, example), nil)
 	g.Expect(err).To(MatchError(ContainSubstring("WHO")))

@@ -44,7 +44,7 @@ type Engine struct {
 // Ensure starts an engine unless one responds. It first installs one if that is allowed.
 func (e Engine) Ensure(ctx context.Context) error {
 	if e.answers(ctx) == nil {
-		return e.whole(ctx)
+		return e.checkRuntime(ctx)
 	}
 	if err := e.possible(); err != nil {
 		return fmt.Errorf("no Docker engine responds (%w); %w", e.answers(ctx), err)
@@ -78,8 +78,8 @@ func (e Engine) answers(ctx context.Context) error {
 	return err
 }
 
-// whole returns an error if the engine was started from another clone that has been deleted, including the runc that the engine uses.
-func (e Engine) whole(ctx context.Context) error {
+// checkRuntime returns an error if the engine was started from another clone that has been deleted, including the runc that the engine uses.
+func (e Engine) checkRuntime(ctx context.Context) error {
 	runc, err := e.Run.Run(ctx, "docker", "info", "--format", `{{with index .Runtimes "`+boundedRuntime+`"}}{{.Path}}{{end}}`)
 	if err != nil {
 		return fmt.Errorf("reading the runtimes of the Docker engine: %w", err)

@@ -62,8 +62,8 @@ func TestStartable(t *testing.T) {
 	}
 }
 
-// TestAnEngineOfACloneThatIsGoneIsTold has a docker that responds, with one of our runtimes.
-func TestAnEngineOfACloneThatIsGoneIsTold(t *testing.T) {
+// TestEngineOfDeletedCloneIsReported has a docker that responds, with one of our runtimes.
+func TestEngineOfDeletedCloneIsReported(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 	there := filepath.Join(folder, "docker")
@@ -86,7 +86,7 @@ func TestAnEngineOfACloneThatIsGoneIsTold(t *testing.T) {
 }
 
 // A file with the ID of another process must not make Stop end that process.
-func TestStopSparesOthers(t *testing.T) {
+func TestStopKeepsOtherProcesses(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e := Engine{Dir: t.TempDir()}

@@ -14,8 +14,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// TestNothingIsInstalledOnAMachineThatDidNotAskForIt has an apt-get that records that it ran.
-func TestNothingIsInstalledOnAMachineThatDidNotAskForIt(t *testing.T) {
+// TestInstallRequiresOptIn has an apt-get that records that it ran.
+func TestInstallRequiresOptIn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ci, install string
 		allowed     bool

@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestRaiseRaisesOnlyWhatIsLow(t *testing.T) {
+func TestRaiseOnlyLowLimits(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	root := t.TempDir()

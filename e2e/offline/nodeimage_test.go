@@ -38,7 +38,7 @@ func TestLibraries(t *testing.T) {
 	NewWithT(t).Expect(libraries(ldd)).To(Equal([]string{"/lib/x/libc.so.6", "/lib64/ld.so"}))
 }
 
-func TestFollowStaysInTheRoot(t *testing.T) {
+func TestFollowStaysInRoot(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	root := t.TempDir()
@@ -55,7 +55,7 @@ func TestFollowStaysInTheRoot(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("too many links")))
 }
 
-func TestRemoveSurplusKeepsTheRest(t *testing.T) {
+func TestRemoveSurplus(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	root := t.TempDir()

@@ -31,7 +31,7 @@ func (e Engine) start(args []string) (ended <-chan error, err error) {
 		return nil, err
 	}
 	defer func() { _ = log.Close() }()
-	cmd := exec.Command("dockerd", args...) //nolint:noctx // It is to outlive whatever ends a context here.
+	cmd := exec.Command("dockerd", args...) //nolint:noctx // The process must outlive the context.
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

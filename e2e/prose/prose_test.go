@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/prose"
 )
 
-func TestCheckFindsWordsInProseAndNotInCode(t *testing.T) {
+func TestCheckFindsWordsInProseOnly(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, file, content string
@@ -45,7 +45,7 @@ func TestCheckFindsWordsInProseAndNotInCode(t *testing.T) {
 	}
 }
 
-func TestCheckFailsForGoThatDoesNotParse(t *testing.T) {
+func TestCheckFailsForInvalidGo(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	root := t.TempDir()

@@ -13,8 +13,10 @@ import (
 // DemoNamespace is the namespace of the demo's cluster.
 const DemoNamespace = "default"
 
-// Demonstrated is a provider that can run in the demo.
-type Demonstrated interface {
+// DemoProvider is a provider that can run in the demo.
+type DemoProvider interface {
+	Provider
+
 	// Simulate starts the provider's infrastructure in this process. The folder programs has the programs of the Description, etcd and
 	// kube-apiserver.
 	Simulate(programs string) (Simulation, error)
@@ -33,13 +35,13 @@ type Simulation interface {
 	Machines(ctx context.Context) ([]Placement, error)
 	// Break makes a failure domain unusable, and returns what it did.
 	Break(ctx context.Context, domain string) (what string, err error)
-	// Abandon does what a user must do before a machine that is being deleted can leave a host of a broken domain. It returns what it did
-	// and why, if anything.
-	Abandon(ctx context.Context, host string) (notes []string, err error)
-	// Repair undoes Break and Abandon, and returns what it did.
+	// ReleaseHost does what a user must do before a machine that is being deleted can leave a host of a broken domain. It returns what it
+	// did and why, if anything.
+	ReleaseHost(ctx context.Context, host string) (notes []string, err error)
+	// Repair undoes Break and ReleaseHost, and returns what it did.
 	Repair(ctx context.Context, domain string) (what string, err error)
-	// Remains returns something that differs from the state before there were machines; "" if nothing does.
-	Remains(ctx context.Context) (string, error)
+	// Leftovers returns something that differs from the state before there were machines; "" if nothing does.
+	Leftovers(ctx context.Context) (string, error)
 	// Close stops the simulation.
 	Close()
 }

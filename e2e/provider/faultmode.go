@@ -36,7 +36,7 @@ func DisturbanceBy[S, O, T any](ctx context.Context, fault *faults.Fault[S, O, T
 	if storm == nil {
 		return d
 	}
-	d.AtOnce, d.Stays, d.Brief = storm.AtOnce, storm.Stays, storm.Brief
+	d.Simultaneous, d.Stays, d.Brief = storm.AtOnce, storm.Stays, storm.Brief
 	if storm.Targets != nil {
 		d.Targets = func() (all [][]string) {
 			for _, one := range there() {

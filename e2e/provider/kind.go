@@ -19,11 +19,14 @@ const (
 	SimulatorPrograms = "/programs"
 )
 
-// Contained is a provider whose infrastructure can be simulated in a container next to a kind cluster.
-type Contained interface {
+// KindProvider is a provider that can be installed in a kind environment. Its infrastructure is simulated in a container next to the
+// cluster.
+type KindProvider interface {
+	Provider
+
 	Simulator() Simulator
 	// Start starts the simulator unless it runs, and returns how to use it.
-	Start(ctx context.Context, k Kind) (Beside, error)
+	Start(ctx context.Context, k Kind) (RunningSimulator, error)
 	// FitTemplate adapts a cluster template to machines that are containers.
 	FitTemplate(template []byte, k Kind) ([]byte, error)
 	// MachineContainer returns a pattern for the name of a machine's container.
@@ -32,13 +35,13 @@ type Contained interface {
 	CutOff(domain string) (fault string)
 }
 
-// Replacing is implemented by providers that take over from another project's provider, whose release can be installed first.
-type Replacing interface {
-	Replaced() Replaced
+// UpgradeSource is implemented by providers that take over from another project's provider, whose release can be installed first.
+type UpgradeSource interface {
+	UpstreamRelease() UpstreamRelease
 }
 
-// Replaced describes the release that a provider takes over from.
-type Replaced struct {
+// UpstreamRelease describes the release that a provider takes over from.
+type UpstreamRelease struct {
 	// Program is the name of its manager in package binaries.
 	Program string
 	// Source returns its version and source folder, which has the manifests in config/default and metadata.yaml.
@@ -75,8 +78,8 @@ func (s Simulator) Files(programs binaries.Paths) []docker.File {
 	return files
 }
 
-// Beside describes a running simulator.
-type Beside struct {
+// RunningSimulator describes a running simulator.
+type RunningSimulator struct {
 	// Variables are the variables of cluster templates that describe it.
 	Variables map[string]string
 	// Network is the network of its machines.

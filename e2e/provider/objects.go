@@ -59,8 +59,8 @@ func (c *Cluster) Create(ctx context.Context, api client.Client) error {
 	return nil
 }
 
-// Machine returns a Machine that requests a failure domain, with its bootstrap data. Workload clusters are not simulated: a Machine without a
-// bootstrap configuration does not wait for its Node.
+// Machine returns a Machine that requests a failure domain, with its bootstrap data. Workload clusters are not simulated: a Machine without
+// a bootstrap configuration does not wait for its Node.
 func (c *Cluster) Machine(name, domain string) (*clusterv1.Machine, *corev1.Secret) {
 	machine := &clusterv1.Machine{ObjectMeta: c.Meta(name), Spec: clusterv1.MachineSpec{
 		ClusterName: c.Name, FailureDomain: domain, InfrastructureRef: c.reference("Machine", name),
@@ -109,7 +109,7 @@ func Delete(ctx context.Context, api client.Client, object client.Object) error 
 	if err := Insist(func() error { return client.IgnoreNotFound(api.Delete(ctx, object)) }); err != nil {
 		return fmt.Errorf("deleting %T %s: %w", object, object.GetName(), err)
 	}
-	err := wait.PollUntilContextCancel(ctx, LookEvery, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, PollInterval, true, func(ctx context.Context) (bool, error) {
 		err := api.Get(ctx, client.ObjectKeyFromObject(object), object)
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	})
@@ -124,5 +124,5 @@ const webhookLimit = 2 * time.Minute
 
 // Insist retries while a webhook does not respond.
 func Insist(do func() error) error {
-	return retry.OnError(wait.Backoff{Duration: LookEvery, Steps: int(webhookLimit / LookEvery)}, apierrors.IsInternalError, do)
+	return retry.OnError(wait.Backoff{Duration: PollInterval, Steps: int(webhookLimit / PollInterval)}, apierrors.IsInternalError, do)
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// TestCreateTriesAWebhookAgainThatDoesNotAnswer verifies that refused objects are not retried.
-func TestCreateTriesAWebhookAgainThatDoesNotAnswer(t *testing.T) {
+// TestCreateRetriesUnresponsiveWebhook verifies that refused objects are not retried.
+func TestCreateRetriesUnresponsiveWebhook(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err   error
 		tries int

@@ -18,32 +18,8 @@ import (
 // DefaultName is the provider of commands that name none.
 const DefaultName = binaries.DefaultProvider
 
-// InDemo is a provider that can run in the demo.
-type InDemo interface {
-	Installed
-	Demonstrated
-}
-
-// InStorm is a provider whose manager can be killed at random.
-type InStorm interface {
-	Installed
-	StormProvider
-}
-
-// InRebalance is a provider that can host many clusters at once, so that moves of their control planes can be tested.
-type InRebalance interface {
-	Installed
-	SitesProvider
-}
-
-// InKind is a provider that can be installed in a kind environment with its simulated infrastructure, for the specs.
-type InKind interface {
-	Installed
-	Contained
-}
-
-// Installed is a provider that can be installed.
-type Installed interface {
+// Provider describes a provider and how to install it.
+type Provider interface {
 	Describe() Description
 	// AddToScheme registers the provider's types and the types that it works with.
 	AddToScheme(scheme *runtime.Scheme) error

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestTemplatesOverFailureDomainsAreFoundByTheirFlavor(t *testing.T) {
+func TestFlavorOf(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		of, file, flavor string

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// LookEvery is the poll interval. Each poll of a whole cluster costs an API server some milliseconds.
-const LookEvery = 200 * time.Millisecond
+// PollInterval is the poll interval. Each poll of a whole cluster costs an API server some milliseconds.
+const PollInterval = 200 * time.Millisecond
 
 // Violation is an error for a broken rule, which ends waiting.
 type Violation struct{ Rule string }
@@ -24,7 +24,7 @@ func (v *Violation) Error() string { return v.Rule }
 // missing. When ctx ends, the error contains what was missing last.
 func Until(ctx context.Context, check func(context.Context) (missing string, err error)) error {
 	missing := "everything"
-	err := wait.PollUntilContextCancel(ctx, 2*LookEvery, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, 2*PollInterval, true, func(ctx context.Context) (bool, error) {
 		now, err := check(ctx)
 		var broken *Violation
 		switch {

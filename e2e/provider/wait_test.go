@@ -26,7 +26,7 @@ func TestUntil(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			ctx, cancel := context.WithTimeoutCause(t.Context(), 6*LookEvery, errors.New("gave up"))
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 6*PollInterval, errors.New("gave up"))
 			defer cancel()
 			asked := 0
 			err := Until(ctx, func(context.Context) (string, error) {

@@ -42,7 +42,7 @@ const (
 // environment is a management cluster with our provider and the operator.
 type environment struct {
 	client     client.WithWatch
-	racks      *metal3.Operated
+	racks      *metal3.OperatorSimulation
 	management *managementcluster.Cluster
 	workload   *workload.Simulator
 	root       string
@@ -61,7 +61,7 @@ func start(ctx context.Context, dir string, progress io.Writer) (*environment, c
 		return e, ctx, errors.New("FAULTLINE_BMO and FAULTLINE_BMO_RELEASE are empty: they must name the program of the bare-metal operator and the kustomize directory of its release")
 	}
 	var err error
-	if e.racks, err = metal3.NewOperated(hostsPerRack, operator); err != nil {
+	if e.racks, err = metal3.NewOperatorSimulation(hostsPerRack, operator); err != nil {
 		return e, ctx, err
 	}
 	if err := e.startManagement(ctx, dir, progress); err != nil {

@@ -34,16 +34,16 @@ import (
 )
 
 const (
-	// patience is longer than the operator's interval of one minute.
-	patience = 5 * time.Minute
+	// timeout is longer than the operator's interval of one minute.
+	timeout = 5 * time.Minute
 	// lost is the rack that loses power; it has no worker.
 	lost = "rack-c"
 	// machines is the number of machines in the template: three of the control plane and two workers.
 	machines = 5
 )
 
-// world is a test in an environment.
-type world struct {
+// fixture is a test in an environment.
+type fixture struct {
 	*testing.T
 	Gomega
 	*environment
@@ -52,7 +52,7 @@ type world struct {
 // TestTheRealOperator is a sequence: each part begins where the previous one ended.
 func TestTheRealOperator(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
-	dir, err := os.MkdirTemp("", "real-operator-") //nolint:usetesting // The logs stay when it fails.
+	dir, err := os.MkdirTemp("", "real-operator-") //nolint:usetesting // The logs must survive a failure.
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	e, ctx, err := start(t.Context(), dir, os.Stderr)
 	t.Cleanup(func() {
@@ -66,22 +66,22 @@ func TestTheRealOperator(t *testing.T) {
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for _, part := range []struct {
 		name string
-		run  func(*world, context.Context)
+		run  func(*fixture, context.Context)
 	}{
-		{"creates a cluster over three racks", (*world).create},
-		{"copies labels of hosts to Nodes", (*world).copiesLabels},
-		{"gives a worker's successor the same host", (*world).reusesHost},
-		{"remediates a worker by a reboot", (*world).remediates},
-		{"pauses hosts with their cluster", (*world).pauses},
-		{"takes a host over that was moved", (*world).moves},
-		{"cordons a rack without power", (*world).cordonsDarkRack},
-		{"lets a machine go whose host was detached by force", (*world).detaches},
-		{"uses the rack again when it has power", (*world).returns},
-		{"leaves nothing on the hosts of a deleted cluster", (*world).deletes},
+		{"creates a cluster over three racks", (*fixture).create},
+		{"copies labels of hosts to Nodes", (*fixture).copiesLabels},
+		{"gives a worker's successor the same host", (*fixture).reusesHost},
+		{"remediates a worker by a reboot", (*fixture).remediates},
+		{"pauses hosts with their cluster", (*fixture).pauses},
+		{"takes a host over that was moved", (*fixture).moves},
+		{"cordons a rack without power", (*fixture).cordonsRackWithoutPower},
+		{"lets a machine go whose host was detached by force", (*fixture).detaches},
+		{"uses the rack again when it has power", (*fixture).returns},
+		{"leaves nothing on the hosts of a deleted cluster", (*fixture).deletes},
 	} {
 		if !t.Run(part.name, func(t *testing.T) {
 			began := time.Now()
-			part.run(&world{T: t, Gomega: NewWithT(t), environment: e}, ctx)
+			part.run(&fixture{T: t, Gomega: NewWithT(t), environment: e}, ctx)
 			t.Logf("%s: %.0f s", part.name, time.Since(began).Seconds())
 		}) {
 			return
@@ -90,16 +90,16 @@ func TestTheRealOperator(t *testing.T) {
 }
 
 // until waits until check reports nothing missing.
-func (w *world) until(ctx context.Context, check func(context.Context) (missing string, err error)) {
+func (w *fixture) until(ctx context.Context, check func(context.Context) (missing string, err error)) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	w.Expect(provider.Until(ctx, check)).To(Succeed())
 }
 
-func (w *world) create(ctx context.Context) {
+func (w *fixture) create(ctx context.Context) {
 	w.Expect(w.createCluster(ctx)).To(Succeed())
-	w.until(ctx, w.whole)
+	w.until(ctx, w.complete)
 	racks := map[string]int{}
 	list := w.machines(ctx)
 	for i := range list {
@@ -114,8 +114,8 @@ func (w *world) create(ctx context.Context) {
 	w.Expect(racks).To(Equal(map[string]int{"rack-a": 1, "rack-b": 1, "rack-c": 1}))
 }
 
-// whole returns what is missing until the cluster has all of its machines, ready.
-func (w *world) whole(ctx context.Context) (string, error) {
+// complete returns what is missing until the cluster has all of its machines, ready.
+func (w *fixture) complete(ctx context.Context) (string, error) {
 	list := &clusterv1.MachineList{}
 	if err := w.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return "", err
@@ -134,7 +134,7 @@ func (w *world) whole(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-func (w *world) copiesLabels(ctx context.Context) {
+func (w *fixture) copiesLabels(ctx context.Context) {
 	cluster := &infrav1.Metal3Cluster{}
 	w.edit(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster, func() {
 		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, infrav1.LabelSyncPrefixesAnnotation, "rack.example.com")
@@ -155,7 +155,7 @@ func (w *world) copiesLabels(ctx context.Context) {
 	w.until(ctx, has(""))
 }
 
-func (w *world) reusesHost(ctx context.Context) {
+func (w *fixture) reusesHost(ctx context.Context) {
 	before := w.worker(ctx, "md-a")
 	host := w.hostOf(ctx, before.Name)
 	deployment := &clusterv1.MachineDeployment{}
@@ -167,7 +167,7 @@ func (w *world) reusesHost(ctx context.Context) {
 		deployment.Spec.Rollout.After = metav1.Now()
 	})
 	w.until(ctx, func(ctx context.Context) (string, error) {
-		if missing, err := w.whole(ctx); missing != "" || err != nil {
+		if missing, err := w.complete(ctx); missing != "" || err != nil {
 			return missing, err
 		}
 		if w.worker(ctx, "md-a").UID == before.UID {
@@ -178,7 +178,7 @@ func (w *world) reusesHost(ctx context.Context) {
 	w.Expect(w.hostOf(ctx, w.worker(ctx, "md-a").Name).Name).To(Equal(host.Name))
 }
 
-func (w *world) remediates(ctx context.Context) {
+func (w *fixture) remediates(ctx context.Context) {
 	template := &infrav1.Metal3RemediationTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "reboot"}}
 	template.Spec.Template.Spec.Strategy = infrav1.RemediationStrategy{Type: infrav1.RebootRemediation, RetryLimit: 1, TimeoutSeconds: 300}
 	check := &clusterv1.MachineHealthCheck{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-md-b"}}
@@ -205,25 +205,25 @@ func (w *world) remediates(ctx context.Context) {
 	}
 	w.until(ctx, powered(false))
 	w.until(ctx, powered(true))
-	w.until(ctx, w.whole)
+	w.until(ctx, w.complete)
 	w.Expect(w.worker(ctx, "md-b").UID).To(Equal(machine.UID), "the reboot was enough")
 	w.Expect(w.client.Delete(ctx, check)).To(Succeed())
 }
 
-func (w *world) pauses(ctx context.Context) {
+func (w *fixture) pauses(ctx context.Context) {
 	w.pause(ctx, true)
 	w.until(ctx, func(ctx context.Context) (string, error) { return w.paused(ctx, true) })
 	w.pause(ctx, false)
 	w.until(ctx, func(ctx context.Context) (string, error) { return w.paused(ctx, false) })
 }
 
-func (w *world) pause(ctx context.Context, paused bool) {
+func (w *fixture) pause(ctx context.Context, paused bool) {
 	cluster := &clusterv1.Cluster{}
 	w.edit(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster, func() { cluster.Spec.Paused = ptr.To(paused) })
 }
 
 // paused returns a host in use whose pause annotation differs from want.
-func (w *world) paused(ctx context.Context, want bool) (string, error) {
+func (w *fixture) paused(ctx context.Context, want bool) (string, error) {
 	for _, host := range w.hosts(ctx) {
 		_, paused := host.Annotations[bmov1alpha1.PausedAnnotation]
 		if host.Spec.ConsumerRef != nil && paused != want {
@@ -236,7 +236,7 @@ func (w *world) paused(ctx context.Context, want bool) (string, error) {
 // moves does to a host what clusterctl move does: while the cluster is paused, it deletes the host's object without its finalizers and
 // recreates it with the annotation that keeps its status. The source cannot reach Ironic meanwhile, and Ironic has lost its database
 // afterwards.
-func (w *world) moves(ctx context.Context) {
+func (w *fixture) moves(ctx context.Context) {
 	w.pause(ctx, true)
 	w.until(ctx, func(ctx context.Context) (string, error) { return w.paused(ctx, true) })
 	machine := w.worker(ctx, "md-a")
@@ -261,17 +261,17 @@ func (w *world) moves(ctx context.Context) {
 	})
 	w.Expect(w.hostOf(ctx, machine.Name).Status.Provisioning.ID).To(Equal(node))
 	w.Expect(w.runs(host.Name)).To(BeTrue(), "the machine has never stopped")
-	w.until(ctx, w.whole)
+	w.until(ctx, w.complete)
 	w.Expect(w.worker(ctx, "md-a").UID).To(Equal(machine.UID))
 }
 
 // runs reports whether a machine runs on a host.
-func (w *world) runs(host string) bool {
+func (w *fixture) runs(host string) bool {
 	return slices.ContainsFunc(w.racks.Ironic().Machines(), func(m ironic.Machine) bool { return m.Name == namespace+"~"+host && m.Runs != nil })
 }
 
-func (w *world) cordonsDarkRack(ctx context.Context) {
-	w.Expect(w.racks.Dark(ctx, lost, true)).To(Succeed())
+func (w *fixture) cordonsRackWithoutPower(ctx context.Context) {
+	w.Expect(w.racks.SetRackPower(ctx, lost, true)).To(Succeed())
 	w.until(ctx, func(ctx context.Context) (string, error) { return w.rackIs(ctx, faultlinev1.DomainCordoned) })
 	cluster := &infrav1.Metal3Cluster{}
 	w.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster)).To(Succeed())
@@ -287,7 +287,7 @@ func (w *world) cordonsDarkRack(ctx context.Context) {
 }
 
 // rackIs returns what is missing until the lost rack is in a state.
-func (w *world) rackIs(ctx context.Context, want faultlinev1.DomainState) (string, error) {
+func (w *fixture) rackIs(ctx context.Context, want faultlinev1.DomainState) (string, error) {
 	cluster := &infrav1.Metal3Cluster{}
 	if err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster); err != nil {
 		return "", err
@@ -301,7 +301,7 @@ func (w *world) rackIs(ctx context.Context, want faultlinev1.DomainState) (strin
 }
 
 // detaches deletes the machine of the rack without power, and then does what its condition asks for.
-func (w *world) detaches(ctx context.Context) {
+func (w *fixture) detaches(ctx context.Context) {
 	var machine clusterv1.Machine
 	for _, one := range w.machines(ctx) {
 		if one.Spec.FailureDomain == lost {
@@ -322,25 +322,25 @@ func (w *world) detaches(ctx context.Context) {
 		w.Log(waits.Message)
 		return "", nil
 	})
-	notes, err := w.racks.Abandon(ctx, host.Name)
+	notes, err := w.racks.ReleaseHost(ctx, host.Name)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Log(notes)
-	w.until(ctx, w.whole)
+	w.until(ctx, w.complete)
 	for _, one := range w.machines(ctx) {
 		w.Expect(one.UID).NotTo(Equal(machine.UID))
 		w.Expect(w.hostOf(ctx, one.Name).Labels[infrav1.FailureDomainLabel]).NotTo(Equal(lost))
 	}
 }
 
-func (w *world) returns(ctx context.Context) {
+func (w *fixture) returns(ctx context.Context) {
 	_, err := w.racks.Repair(ctx, lost)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.until(ctx, func(ctx context.Context) (string, error) { return w.rackIs(ctx, faultlinev1.DomainActive) })
 }
 
-func (w *world) deletes(ctx context.Context) {
+func (w *fixture) deletes(ctx context.Context) {
 	w.Expect(w.client.Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})).To(Succeed())
-	w.until(ctx, w.racks.Remains)
+	w.until(ctx, w.racks.Leftovers)
 	for _, host := range w.hosts(ctx) {
 		w.Expect(host.Spec.Image).To(BeNil())
 		w.Expect(host.Spec.UserData).To(BeNil())
@@ -349,7 +349,7 @@ func (w *world) deletes(ctx context.Context) {
 }
 
 // edit changes an object and retries on conflict. Without a change it removes its finalizers.
-func (w *world) edit(ctx context.Context, key client.ObjectKey, object client.Object, change func()) {
+func (w *fixture) edit(ctx context.Context, key client.ObjectKey, object client.Object, change func()) {
 	w.Helper()
 	if change == nil {
 		change = func() { object.SetFinalizers(nil) }
@@ -363,7 +363,7 @@ func (w *world) edit(ctx context.Context, key client.ObjectKey, object client.Ob
 	}).WithContext(ctx).Should(Succeed())
 }
 
-func (w *world) machines(ctx context.Context) []clusterv1.Machine {
+func (w *fixture) machines(ctx context.Context) []clusterv1.Machine {
 	w.Helper()
 	list := &clusterv1.MachineList{}
 	w.Expect(w.client.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
@@ -371,7 +371,7 @@ func (w *world) machines(ctx context.Context) []clusterv1.Machine {
 }
 
 // worker returns the machine of a MachineDeployment that is not being deleted.
-func (w *world) worker(ctx context.Context, deployment string) clusterv1.Machine {
+func (w *fixture) worker(ctx context.Context, deployment string) clusterv1.Machine {
 	w.Helper()
 	for _, machine := range w.machines(ctx) {
 		if machine.Labels[clusterv1.MachineDeploymentNameLabel] == name+"-"+deployment && machine.DeletionTimestamp.IsZero() {
@@ -381,7 +381,7 @@ func (w *world) worker(ctx context.Context, deployment string) clusterv1.Machine
 	return clusterv1.Machine{}
 }
 
-func (w *world) hosts(ctx context.Context) []bmov1alpha1.BareMetalHost {
+func (w *fixture) hosts(ctx context.Context) []bmov1alpha1.BareMetalHost {
 	w.Helper()
 	list := &bmov1alpha1.BareMetalHostList{}
 	w.Expect(w.client.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
@@ -389,7 +389,7 @@ func (w *world) hosts(ctx context.Context) []bmov1alpha1.BareMetalHost {
 }
 
 // hostOf returns the host that a machine, or its Metal3Machine of the same name, consumes.
-func (w *world) hostOf(ctx context.Context, machine string) *bmov1alpha1.BareMetalHost {
+func (w *fixture) hostOf(ctx context.Context, machine string) *bmov1alpha1.BareMetalHost {
 	w.Helper()
 	hosts := w.hosts(ctx)
 	i := slices.IndexFunc(hosts, func(h bmov1alpha1.BareMetalHost) bool {
@@ -399,7 +399,7 @@ func (w *world) hostOf(ctx context.Context, machine string) *bmov1alpha1.BareMet
 	return &hosts[i]
 }
 
-func (w *world) node(ctx context.Context, node string) *corev1.Node {
+func (w *fixture) node(ctx context.Context, node string) *corev1.Node {
 	w.Helper()
 	cluster, err := w.workload.ClientFor(namespace, name)
 	w.Expect(err).NotTo(HaveOccurred())

@@ -20,9 +20,9 @@ import (
 
 const root = "../.."
 
-// TestEveryImageOfAReleaseHasItsVersion verifies the output of `make release VERSION=v9.9.9 REGISTRY=registry:5000/team`. Package charts
+// TestReleaseImagesHaveVersion verifies the output of `make release VERSION=v9.9.9 REGISTRY=registry:5000/team`. Package charts
 // tests the content of its charts.
-func TestEveryImageOfAReleaseHasItsVersion(t *testing.T) {
+func TestReleaseImagesHaveVersion(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for _, tc := range []struct {
@@ -84,7 +84,7 @@ func imagesIn(t *testing.T, components []byte) []string {
 }
 
 // The sources have the version of the Makefile: the kind environment, and installations from a checkout, use it in image names.
-func TestTheSourcesHaveTheVersionOfTheMakefile(t *testing.T) {
+func TestSourcesHaveMakefileVersion(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	read := func(file string) string {

@@ -43,7 +43,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-func TestWriteLaysOutWhatClusterctlReads(t *testing.T) {
+func TestWriteRepositoryForClusterctl(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	source := t.TempDir()
@@ -87,7 +87,7 @@ func TestWriteLaysOutWhatClusterctlReads(t *testing.T) {
 	g.Expect(config.Providers[1].URL).To(BeARegularFile())
 }
 
-func TestAReleaseThatWasWrittenBeforeStaysBesideTheOneThatIsTheDefault(t *testing.T) {
+func TestWriteKeepsEarlierReleases(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	source := t.TempDir()
@@ -107,7 +107,7 @@ func TestAReleaseThatWasWrittenBeforeStaysBesideTheOneThatIsTheDefault(t *testin
 	g.Expect(os.ReadFile(r.Config())).To(And(ContainSubstring("v2.0.0"), Not(ContainSubstring("v1.15.2"))))
 }
 
-func TestAProviderThatWasWrittenBeforeIsFoundByClusterctlBesideTheOthers(t *testing.T) {
+func TestWriteKeepsOtherProviders(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	source := t.TempDir()
@@ -130,7 +130,7 @@ func TestAProviderThatWasWrittenBeforeIsFoundByClusterctlBesideTheOthers(t *test
 	g.Expect(config.Providers).To(ConsistOf(HaveField("Name", "metal3"), HaveField("Name", "harvester")))
 }
 
-func TestWithoutACertManagerClusterctlIsLeftToItsOwn(t *testing.T) {
+func TestWithoutCertManagerClusterctlUsesItsDefault(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := Repository{Dir: t.TempDir()}

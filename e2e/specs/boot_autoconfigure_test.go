@@ -71,7 +71,7 @@ var _ = Describe("Zones that are made in the vCenter", Label("auto-configure", "
 		rule := vmGroup(ctx, "rack-a")
 		other.changeRule(ctx, rule, types.ArrayUpdateOperationRemove, nil)
 		awaitAutoConfigured(ctx, "rack-a", drifted("it was removed"))
-		awaitDriftTold(ctx, "rack-a")
+		awaitDriftEvent(ctx, "rack-a")
 		Expect(other.groups(ctx)[rule].Enforced).To(BeFalse(), "what is reported is not touched")
 
 		By("Asking for what was made to be put back")
@@ -155,9 +155,9 @@ func drifted(message string) gomegatypes.GomegaMatcher {
 		HaveField("Message", ContainSubstring(message)))
 }
 
-// awaitDriftTold waits for the event that reports drift of a zone's configuration. Events of cluster-scoped objects are in namespace
+// awaitDriftEvent waits for the event that reports drift of a zone's configuration. Events of cluster-scoped objects are in namespace
 // default.
-func awaitDriftTold(ctx context.Context, zone string) {
+func awaitDriftEvent(ctx context.Context, zone string) {
 	Eventually(func(g Gomega) bool {
 		events := &corev1.EventList{}
 		g.Expect(management.GetClient().List(ctx, events, client.InNamespace(metav1.NamespaceDefault))).To(Succeed())

@@ -32,7 +32,7 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 	BeforeAll(func(ctx SpecContext) {
 		c = newCluster(ctx, spec, 3, 1)
 		c.shortenGrace(ctx)
-		c.hastenHealthChecks(ctx)
+		c.shortenHealthChecks(ctx)
 		w = c.guest(ctx)
 		w.deploy(ctx, 2)
 		w.served(ctx, spec, 2)
@@ -78,7 +78,7 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 			c.whole(ctx, g)
 			g.Expect(w.ready(ctx, g)).To(Equal(5), "the domain's worker is switched on again")
 		}, config.GetIntervals(spec, "wait-nodes-ready")...).Should(Succeed())
-		writer.lostNothing(ctx)
+		writer.expectNoLostWrites(ctx)
 	})
 
 	It("loses no write when it spreads onto a domain again, one machine at a time", Label("rebalance"), func(ctx SpecContext) {
@@ -104,7 +104,7 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		}, config.GetIntervals(spec, "wait-machine-upgrade")...).Should(Succeed())
 		AddReportEntry("control plane evenly spread after", time.Since(began).Round(time.Second).String())
 		w.served(ctx, spec, 2)
-		writer.lostNothing(ctx)
+		writer.expectNoLostWrites(ctx)
 		c.distribute(ctx, func(distribution *faultlinev1.Distribution) {
 			distribution.ControlPlane = faultlinev1.ControlPlaneDistribution{}
 		})
@@ -125,7 +125,7 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		}, config.GetIntervals(spec, "wait-machine-upgrade")...).Should(Succeed())
 		AddReportEntry("control plane replaced after", time.Since(began).Round(time.Second).String())
 		Expect(slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, Default)))).To(Equal(infra.Domains), "evenly spread")
-		writer.lostNothing(ctx)
+		writer.expectNoLostWrites(ctx)
 	})
 })
 
@@ -153,7 +153,7 @@ func (c *cluster) unspread(ctx context.Context) string {
 	}
 	domain := infra.Domains[len(infra.Domains)-1]
 	By("Taking " + domain + " out of use, with its machine of the control plane")
-	c.intend(ctx, faultlinev1.FailureDomainIntent{Name: domain, State: faultlinev1.DomainCordoned})
+	c.setDomainIntents(ctx, faultlinev1.FailureDomainIntent{Name: domain, State: faultlinev1.DomainCordoned})
 	Eventually(func(g Gomega) []string { return c.published(ctx, g) }, "1m", "200ms").ShouldNot(ContainElement(domain))
 	gone := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: c.controlPlaneIn(ctx, domain)}}
 	Expect(management.GetClient().Delete(ctx, gone)).To(Succeed())

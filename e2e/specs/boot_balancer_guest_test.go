@@ -69,7 +69,7 @@ func newTenant(ctx context.Context, spec string, h *harvesterCluster, has tenanc
 		t.pool6 = t.makePool(ctx, t.name+"-services6", has.addresses6)
 	}
 	t.giveAccess(ctx)
-	DeferCleanup(t.giveEverythingBack, spec) // While the cloud provider still has access.
+	DeferCleanup(t.releaseAddresses, spec) // While the cloud provider still has access.
 	machines := &corev1.NodeList{}
 	patiently(func() error { return t.List(ctx, machines) })
 	for i := range machines.Items {
@@ -275,8 +275,8 @@ func (t *tenant) chartRuns(ctx context.Context, spec string, nodes int32) {
 	}, config.GetIntervals(spec, "wait-deployment-available")...).Should(Succeed(), "the pods of the chart run in %s", t.name)
 }
 
-// giveEverythingBack deletes the Services with addresses and expects nothing of them to be left on Harvester.
-func (t *tenant) giveEverythingBack(ctx SpecContext, spec string) {
+// releaseAddresses deletes the Services with addresses and expects nothing of them to be left on Harvester.
+func (t *tenant) releaseAddresses(ctx SpecContext, spec string) {
 	services := &corev1.ServiceList{}
 	patiently(func() error { return t.List(ctx, services) })
 	for i := range services.Items {

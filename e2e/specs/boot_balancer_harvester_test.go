@@ -145,7 +145,7 @@ func (h *harvesterCluster) runPods(ctx context.Context, key client.ObjectKey) {
 		Expect(management.GetClient().Create(ctx, &corev1.Secret{ObjectMeta: named(secret), Data: secret.Data})).To(Succeed())
 	}
 	here := &appsv1.Deployment{ObjectMeta: named(theirs), Spec: *theirs.Spec.DeepCopy()}
-	h.pretend(ctx, key.Namespace, &here.Spec.Template.Spec)
+	h.useHarvesterAsCluster(ctx, key.Namespace, &here.Spec.Template.Spec)
 	Expect(management.GetClient().Create(ctx, here)).To(Succeed())
 	Eventually(func(g Gomega) {
 		g.Expect(management.GetClient().Get(ctx, key, here)).To(Succeed())
@@ -167,8 +167,8 @@ func (h *harvesterCluster) mirrorNamespace(ctx context.Context, name string) {
 	DeferCleanup(remove)
 }
 
-// pretend makes a pod use Harvester as the cluster that it runs in.
-func (h *harvesterCluster) pretend(ctx context.Context, namespace string, pod *corev1.PodSpec) {
+// useHarvesterAsCluster makes a pod use Harvester as the cluster that it runs in.
+func (h *harvesterCluster) useHarvesterAsCluster(ctx context.Context, namespace string, pod *corev1.PodSpec) {
 	server, err := url.Parse(h.config.Host)
 	Expect(err).NotTo(HaveOccurred())
 	token := h.token(ctx, namespace, pod.ServiceAccountName)

@@ -24,8 +24,8 @@ const (
 	tellsName = "who-asks"
 	// tellsPort is an unprivileged port.
 	tellsPort = 5353
-	// tells makes CoreDNS answer every query with the client's address.
-	tells = `.:5353 {
+	// reportsDomain makes CoreDNS answer every query with the client's address.
+	reportsDomain = `.:5353 {
     prometheus :9153
     template IN A {
         answer "{{ .Name }} 5 IN A {{ .Remote }}"
@@ -39,8 +39,8 @@ func onWorkers(election string) map[string]any {
 	return map[string]any{"affinity": nil, "tolerations": []any{}, "env": map[string]any{"svc_election": election}}
 }
 
-// twoWorkers returns the names of the nodes that do not belong to the control plane.
-func (t *tenant) twoWorkers(ctx context.Context) (first, second string) {
+// workerNodes returns the names of the nodes that do not belong to the control plane.
+func (t *tenant) workerNodes(ctx context.Context) (first, second string) {
 	nodes := &corev1.NodeList{}
 	patiently(func() error { return t.List(ctx, nodes) })
 	var names []string
@@ -53,10 +53,10 @@ func (t *tenant) twoWorkers(ctx context.Context) (first, second string) {
 	return names[0], names[1]
 }
 
-// tellWhoAsks runs a pod on a node that reports the client's address. It is the cluster's CoreDNS, because it already exists and no other
+// reportClientAddress runs a pod on a node that reports the client's address. It is the cluster's CoreDNS, because it already exists and no other
 // image can be pulled.
-func (t *tenant) tellWhoAsks(ctx context.Context, node string) *corev1.Pod {
-	corefile := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: tellsName}, Data: map[string]string{"Corefile": tells}}
+func (t *tenant) reportClientAddress(ctx context.Context, node string) *corev1.Pod {
+	corefile := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: tellsName}, Data: map[string]string{"Corefile": reportsDomain}}
 	t.create(ctx, corefile)
 	dns := &appsv1.Deployment{}
 	patiently(func() error {

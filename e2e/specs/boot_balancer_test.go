@@ -55,15 +55,15 @@ var _ = Describe("Load balancers of clusters on Harvester", Ordered, Label(onlyB
 	It("answer only through a node with one of their pods, which sees the client address, with externalTrafficPolicy Local", Label("local-traffic"), func(ctx SpecContext) {
 		red.chart().upgrade(ctx, red.values(onWorkers("true")))
 		red.chartRuns(ctx, spec, 2)
-		first, second := red.twoWorkers(ctx)
-		there := red.tellWhoAsks(ctx, first)
+		first, second := red.workerNodes(ctx)
+		there := red.reportClientAddress(ctx, first)
 		local := red.exposeLocally(ctx)
 		at := red.announced(ctx, spec, local)
 		Expect(h.allocated(ctx, Default, red.pool)).To(HaveKey(at))
 		red.answersThrough(ctx, spec, at, first)
 
 		By("Moving the pod to another node")
-		red.tellWhoAsks(ctx, second)
+		red.reportClientAddress(ctx, second)
 		patiently(func() error { return client.IgnoreNotFound(red.Delete(ctx, there)) })
 		red.answersThrough(ctx, spec, at, second)
 		Expect(red.announced(ctx, spec, local)).To(Equal(at))
@@ -166,7 +166,7 @@ var _ = Describe("Load balancers of clusters on Harvester", Ordered, Label(onlyB
 		within := config.GetIntervals(spec, "wait-load-balancer")
 		hosts := red.hosts(ctx, Default, address)
 		Expect(hosts).To(HaveLen(1))
-		asking := startAsker(address, red.name)
+		asking := startDNSClient(address, red.name)
 		DeferCleanup(asking.stop)
 		asking.awaitAnswers(10, within...)
 

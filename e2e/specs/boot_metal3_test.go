@@ -25,7 +25,7 @@ var _ = Describe("A cluster on bare metal that boots", Label(onlyBoot, "metal3")
 
 	It("is spread over racks, and reboots a machine whose rack had no power", func(ctx SpecContext) {
 		c := newClusterOf(ctx, spec, template{flavor: "remediation"}, 3, 1)
-		c.hastenHealthChecks(ctx)
+		c.shortenHealthChecks(ctx)
 		Expect(slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, Default)))).To(Equal(infra.Domains))
 		nodes := management.GetWorkloadCluster(ctx, c.namespace, c.name).GetClient()
 		c.nodesAreHosts(ctx, nodes)

@@ -58,7 +58,7 @@ var _ = Describe("Machines that Harvester migrates while they run", Ordered, Lab
 			g.Expect(c.places(ctx)).To(Equal(map[string]string{named: zone}))
 			c.tells(ctx, g, w, named, zone)
 			c.inPlace(ctx, g)
-			c.isWell(ctx, g, before)
+			c.expectUnchanged(ctx, g, before)
 			g.Expect(c.life(ctx, g, w, named)).To(Equal(running))
 		}, within...).Should(Succeed())
 	})
@@ -100,7 +100,7 @@ var _ = Describe("Machines that Harvester migrates while they run", Ordered, Lab
 		Eventually(func(g Gomega) {
 			c.tells(ctx, g, w, named, zone)
 			c.inPlace(ctx, g)
-			c.isWell(ctx, g, before)
+			c.expectUnchanged(ctx, g, before)
 			g.Expect(c.life(ctx, g, w, named)).To(Equal(running))
 		}, within...).Should(Succeed())
 	})

@@ -32,7 +32,7 @@ var _ = Describe("A cluster that manages itself", Serial, Label(onlyBoot, notOn+
 					namespaceCreated(proxy, namespace)
 					return
 				}
-				takeManagers(background(), proxy)
+				loadManagerImages(background(), proxy)
 			},
 		}
 	})
@@ -50,8 +50,8 @@ func naming(version string) *clusterctl.E2EConfig {
 	return named
 }
 
-// takeManagers prepares a cluster whose machines boot for running managers, because it cannot pull their images.
-func takeManagers(ctx context.Context, proxy framework.ClusterProxy) {
+// loadManagerImages prepares a cluster whose machines boot for running managers, because it cannot pull their images.
+func loadManagerImages(ctx context.Context, proxy framework.ClusterProxy) {
 	By("Loading the images of managers into the machines of " + proxy.GetName())
 	others = append(others, proxy)
 	DeferCleanup(func() { others = nil })

@@ -37,7 +37,7 @@ var _ = Describe("Upgrade of a management cluster of machines", Serial, Label(on
 			InitWithKubernetesVersion:       config.MustGetVariable("KUBERNETES_VERSION"),
 			InitWithInfrastructureProviders: []string{*providerName + ":" + first},
 			Upgrades:                        []capie2e.ClusterctlUpgradeSpecInputUpgrade{{InfrastructureProviders: []string{next}}},
-			PreInit:                         func(proxy framework.ClusterProxy) { takeManagers(background(), proxy) },
+			PreInit:                         func(proxy framework.ClusterProxy) { loadManagerImages(background(), proxy) },
 			PostNamespaceCreated: func(proxy framework.ClusterProxy, namespace string) {
 				if proxy == management {
 					namespaceCreated(proxy, namespace)

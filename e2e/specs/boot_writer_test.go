@@ -105,8 +105,8 @@ func (w *writer) awaitWrites(more int) {
 	Eventually(w.count, "1m", writeEvery).Should(BeNumerically(">=", before+more))
 }
 
-// lostNothing stops the writer and expects every acknowledged write to exist, and no long gap between them.
-func (w *writer) lostNothing(ctx context.Context) {
+// expectNoLostWrites stops the writer and expects every acknowledged write to exist, and no long gap between them.
+func (w *writer) expectNoLostWrites(ctx context.Context) {
 	By("Reading back what was acknowledged")
 	w.stop()
 	list, err := w.configMaps.List(ctx, metav1.ListOptions{})

@@ -129,8 +129,8 @@ func (c *cluster) key() client.ObjectKey {
 	return client.ObjectKey{Namespace: c.namespace, Name: c.name}
 }
 
-// hastenHealthChecks shortens the template's health checks for unreachable nodes.
-func (c *cluster) hastenHealthChecks(ctx context.Context) {
+// shortenHealthChecks shortens the template's health checks for unreachable nodes.
+func (c *cluster) shortenHealthChecks(ctx context.Context) {
 	Eventually(func(g Gomega) {
 		checks := &clusterv1.MachineHealthCheckList{}
 		g.Expect(management.GetClient().List(ctx, checks, c.in())).To(Succeed())

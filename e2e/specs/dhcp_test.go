@@ -143,7 +143,7 @@ func newServer() *dhcpServer {
 	}
 }
 
-func TestAClientIsOfferedTheAddressThatItGetsAndKeeps(t *testing.T) {
+func TestDHCPClientKeepsAddress(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := newServer()
@@ -158,7 +158,7 @@ func TestAClientIsOfferedTheAddressThatItGetsAndKeeps(t *testing.T) {
 	}
 }
 
-func TestEveryClientHasAnAddressOfItsOwnAsLongAsThereAreSome(t *testing.T) {
+func TestDHCPClientsHaveDifferentAddresses(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := newServer()
@@ -168,7 +168,7 @@ func TestEveryClientHasAnAddressOfItsOwnAsLongAsThereAreSome(t *testing.T) {
 	g.Expect(s.answer(message(request, 1))[offeredAt+3]).To(Equal(byte(1)))
 }
 
-func TestWhatIsNoQuestionHasNoAnswer(t *testing.T) {
+func TestDHCPIgnoresOtherMessages(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	s := newServer()

@@ -101,7 +101,7 @@ func setFault(ctx context.Context, url, fault string, present bool) error {
 	return errors.Join(fmt.Errorf("setting fault %s: %s: %s", fault, response.Status, strings.TrimSpace(string(said))), err)
 }
 
-func TestTheGatewayOfIPv4IsFoundWhetherOrNotIPv6HasOne(t *testing.T) {
+func TestDockerNetworkIPv4Gateway(t *testing.T) {
 	t.Parallel()
 	want := dockerNetwork{Card: "br-79939a4bf6c6", Gateway: netip.MustParseAddr("172.18.0.1"), Subnet: netip.MustParsePrefix("172.18.0.0/16")}
 	six := netip.MustParsePrefix("fc00:f853:ccd:e793::/64")
@@ -127,7 +127,7 @@ func TestTheGatewayOfIPv4IsFoundWhetherOrNotIPv6HasOne(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("no IPv4 gateway")))
 }
 
-func TestASecondSubnetIsAddedToWhatGivesPodsANetwork(t *testing.T) {
+func TestWithSubnet(t *testing.T) {
 	t.Parallel()
 	g, six := NewWithT(t), netip.MustParsePrefix("fd00::/64")
 	got, err := withSubnet([]byte(`{"cniVersion":"1.0.0","name":"ptp","plugins":[

@@ -140,7 +140,7 @@ func running(ctx context.Context, e *kind.Environment, machine string) (string, 
 }
 
 // makeFault injects a fault into the simulated infrastructure of a provider, or ends it.
-func makeFault(ctx context.Context, e *kind.Environment, p provider.Contained, fault string, present bool) error {
+func makeFault(ctx context.Context, e *kind.Environment, p provider.KindProvider, fault string, present bool) error {
 	k := e.Kind(io.Discard)
 	host, err := k.Docker.Run(ctx, "inspect", "--format",
 		"{{(index .NetworkSettings.Networks \""+k.Network+"\").IPAddress}}", k.Container(p.Simulator()))
@@ -151,7 +151,7 @@ func makeFault(ctx context.Context, e *kind.Environment, p provider.Contained, f
 }
 
 // whileStopped runs a function while the simulated infrastructure of a provider is stopped.
-func whileStopped(ctx context.Context, e *kind.Environment, p provider.Contained, do func()) error {
+func whileStopped(ctx context.Context, e *kind.Environment, p provider.KindProvider, do func()) error {
 	k := e.Kind(io.Discard)
 	name := k.Container(p.Simulator())
 	if _, err := k.Docker.Run(ctx, "stop", name); err != nil {

@@ -20,14 +20,14 @@ import (
 
 // infrastructure wraps the provider for specs: errors fail the spec.
 type infrastructure struct {
-	provider.InKind
+	provider.KindProvider
 	provider.Description
 
 	observer observer
 }
 
-func infrastructureOf(p provider.InKind) infrastructure {
-	return infrastructure{InKind: p, Description: p.Describe(), observer: observers(outside{
+func infrastructureOf(p provider.KindProvider) infrastructure {
+	return infrastructure{KindProvider: p, Description: p.Describe(), observer: observers(outside{
 		Client: func() client.Client { return management.GetClient() }, Variables: func() map[string]string { return environment.Variables() },
 		Boot: !*fast, Endpoint: func() string { return os.Getenv("CONTROL_PLANE_ENDPOINT_IP") },
 	})[p.Describe().Name]}
@@ -88,5 +88,5 @@ func (i infrastructure) handOver(ctx context.Context, from *kind.Environment, mo
 		move()
 		return
 	}
-	Expect(whileStopped(ctx, from, i.InKind, move)).To(Succeed())
+	Expect(whileStopped(ctx, from, i.KindProvider, move)).To(Succeed())
 }

@@ -100,7 +100,7 @@ type managementCluster struct {
 func newManagementCluster(ctx context.Context, name string) *managementCluster {
 	By("Bringing up a second management cluster")
 	other, err := kind.New(kind.Options{
-		Name: name, Providers: []provider.InKind{infra.InKind}, Source: "auto", Boot: !*fast, SimulatorOf: environment.Name, Out: GinkgoWriter,
+		Name: name, Providers: []provider.KindProvider{infra.KindProvider}, Source: "auto", Boot: !*fast, SimulatorOf: environment.Name, Out: GinkgoWriter,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	second := bringUp(ctx, "second", other)
@@ -164,7 +164,7 @@ func (c *cluster) move(ctx context.Context, from, to *kind.Environment) {
 // hasMoved expects the cluster to exist here unchanged, on the same machines, whose nodes never stopped.
 func (c *cluster) hasMoved(ctx context.Context, before map[string]possession, machines map[string]any, running map[string]string) {
 	Eventually(func(g Gomega) {
-		c.isWell(ctx, g, before)
+		c.expectUnchanged(ctx, g, before)
 		g.Expect(infra.machines(ctx, c.name)).To(Equal(machines))
 	}, config.GetIntervals("move", "wait-machine-upgrade")...).Should(Succeed())
 	Expect(c.readySince(ctx)).To(Equal(running))

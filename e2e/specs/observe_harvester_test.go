@@ -44,8 +44,8 @@ func (o harvesterObserver) Prepare(ctx context.Context, namespace string) (varia
 	address := o.Endpoint()
 	pool := simulator.Pool(namespace, address+"/32", address, address)
 	var last error
-	err = wait.PollUntilContextTimeout(ctx, provider.LookEvery, poolTimeout, true, func(ctx context.Context) (bool, error) {
-		if last = forgetPools(ctx, reached, namespace, address); last == nil {
+	err = wait.PollUntilContextTimeout(ctx, provider.PollInterval, poolTimeout, true, func(ctx context.Context) (bool, error) {
+		if last = deletePools(ctx, reached, namespace, address); last == nil {
 			last = client.IgnoreAlreadyExists(reached.Create(ctx, pool.DeepCopy()))
 		}
 		return last == nil, nil
@@ -69,8 +69,8 @@ func (o harvesterObserver) harvester() (client.Client, error) {
 	return client.New(config, client.Options{Scheme: scheme})
 }
 
-// forgetPools deletes pools of earlier runs with an address, because two pools cannot have it.
-func forgetPools(ctx context.Context, reached client.Client, namespace, address string) error {
+// deletePools deletes pools of earlier runs with an address, because two pools cannot have it.
+func deletePools(ctx context.Context, reached client.Client, namespace, address string) error {
 	pools := &lbv1.IPPoolList{}
 	if err := reached.List(ctx, pools); err != nil {
 		return fmt.Errorf("listing pools on Harvester: %w", err)
@@ -119,12 +119,12 @@ func (o harvesterObserver) change(ctx context.Context, key client.ObjectKey, cha
 }
 
 // ofCluster calls look for each virtual machine of a cluster, which has the name of its namespace, with the name of its machine.
-func (o harvesterObserver) ofCluster(ctx context.Context, cluster string, look func(f *harvester.Found, machine string, vm *kubevirtv1.VirtualMachine)) error {
+func (o harvesterObserver) ofCluster(ctx context.Context, cluster string, look func(f *harvester.Objects, machine string, vm *kubevirtv1.VirtualMachine)) error {
 	reached, err := o.harvester()
 	if err != nil {
 		return err
 	}
-	found, err := harvester.Read(ctx, reached)
+	found, err := harvester.ListObjects(ctx, reached)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (o harvesterObserver) ofCluster(ctx context.Context, cluster string, look f
 
 func (o harvesterObserver) Places(ctx context.Context, cluster string) (map[string]string, error) {
 	places := map[string]string{}
-	err := o.ofCluster(ctx, cluster, func(f *harvester.Found, machine string, vm *kubevirtv1.VirtualMachine) {
+	err := o.ofCluster(ctx, cluster, func(f *harvester.Objects, machine string, vm *kubevirtv1.VirtualMachine) {
 		places[machine] = f.Placement(vm).Domain
 	})
 	return places, err
@@ -158,7 +158,7 @@ type harvesterMachine struct {
 
 func (o harvesterObserver) Machines(ctx context.Context, cluster string) (map[string]any, error) {
 	machines := map[string]any{}
-	err := o.ofCluster(ctx, cluster, func(f *harvester.Found, name string, vm *kubevirtv1.VirtualMachine) {
+	err := o.ofCluster(ctx, cluster, func(f *harvester.Objects, name string, vm *kubevirtv1.VirtualMachine) {
 		is := harvesterMachine{VM: string(vm.UID), Labels: vm.Labels, Generation: vm.Generation, Deleting: vm.DeletionTimestamp != nil}
 		at := slices.IndexFunc(f.VMIs.Items, func(vmi kubevirtv1.VirtualMachineInstance) bool {
 			return vmi.Namespace == vm.Namespace && vmi.Name == vm.Name

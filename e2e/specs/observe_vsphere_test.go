@@ -214,6 +214,6 @@ func addVCenter(ctx context.Context, k provider.Kind, layout string) (variables 
 		"--read-only", "--tmpfs", "/tmp", simulator.Image(false), "--layout", layout); err != nil {
 		return nil, nil, err
 	}
-	variables, err = provider.Told(ctx, k.Docker, name, vcenterTimeout, lastOfVCenter)
+	variables, err = provider.WaitForVariables(ctx, k.Docker, name, vcenterTimeout, lastOfVCenter)
 	return variables, remove, err
 }

@@ -94,8 +94,8 @@ func sharedKinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// isWell expects all objects of the cluster to be unchanged and healthy.
-func (c *cluster) isWell(ctx context.Context, g Gomega, before map[string]possession) {
+// expectUnchanged expects all objects of the cluster to be unchanged and healthy.
+func (c *cluster) expectUnchanged(ctx context.Context, g Gomega, before map[string]possession) {
 	now := c.possessions(ctx, g)
 	g.Expect(slices.Sorted(maps.Keys(now))).To(Equal(slices.Sorted(maps.Keys(before))))
 	for name, was := range before {

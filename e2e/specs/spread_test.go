@@ -137,14 +137,14 @@ func (c *cluster) spread(ctx context.Context, spec string, domains []string) (pl
 		places = c.workersOutside(ctx, g)
 		g.Expect(slices.Sorted(maps.Keys(sizes(places)))).To(Equal(domains))
 		g.Expect(sizes(places)).To(evenly(len(places), len(domains)))
-		c.nodesTell(ctx, g, nodes, places)
+		c.nodesReport(ctx, g, nodes, places)
 	})
 	return places
 }
 
-// nodesTell expects each machine of the MachineDeployment to have a Node that reports its failure domain in the outside system, the
+// nodesReport expects each machine of the MachineDeployment to have a Node that reports its failure domain in the outside system, the
 // region of that domain, and the machine's logical failure domain.
-func (c *cluster) nodesTell(ctx context.Context, g Gomega, nodes client.Client, places map[string]string) {
+func (c *cluster) nodesReport(ctx context.Context, g Gomega, nodes client.Client, places map[string]string) {
 	fresh := &clusterv1.Cluster{}
 	g.Expect(management.GetClient().Get(ctx, c.key(), fresh)).To(Succeed())
 	regions := map[string]string{}
@@ -178,7 +178,7 @@ func (c *cluster) keyed(ctx context.Context, spec string, number int) (keys map[
 		}
 		g.Expect(sizes(keys)).To(And(HaveLen(number), evenly(len(keys), number)))
 		places = c.workersOutside(ctx, g)
-		c.nodesTell(ctx, g, nodes, places)
+		c.nodesReport(ctx, g, nodes, places)
 	})
 	Expect(places).To(HaveLen(len(keys)))
 	if number > len(infra.Domains) {

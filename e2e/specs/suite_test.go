@@ -79,7 +79,7 @@ func applicable(filter string) string {
 		not = []string{onlyBoot}
 	}
 	not = append(not, notOn+*providerName)
-	for _, other := range all.Names[provider.InKind]() {
+	for _, other := range all.Names[provider.KindProvider]() {
 		if other != *providerName {
 			not = append(not, other)
 		}
@@ -138,7 +138,7 @@ var _ = SynchronizedAfterSuite(func(ctx SpecContext) {
 
 // configure parses the flags.
 func configure() {
-	known, err := all.Named[provider.InKind](*providerName)
+	known, err := all.Named[provider.KindProvider](*providerName)
 	Expect(err).NotTo(HaveOccurred(), "-e2e.provider")
 	infra = infrastructureOf(known)
 	if *configPath == "" {
@@ -151,7 +151,7 @@ func configure() {
 	}
 	Expect(os.MkdirAll(*artifacts, 0o755)).To(Succeed())
 
-	environment, err = kind.New(kind.Options{Name: *name, Providers: []provider.InKind{infra.InKind}, Source: "auto", Boot: !*fast, Out: GinkgoWriter})
+	environment, err = kind.New(kind.Options{Name: *name, Providers: []provider.KindProvider{infra.KindProvider}, Source: "auto", Boot: !*fast, Out: GinkgoWriter})
 	Expect(err).NotTo(HaveOccurred())
 }
 

@@ -88,7 +88,7 @@ func leftOfUpstream() []string {
 }
 
 // restartClusterAPI does what the documentation requires after the change: see
-// TestClusterAPIWatchesTheVersionThatItHasMetFirstUntilItIsRestarted.
+// TestClusterAPIWatchesFirstVersionUntilRestart.
 func restartClusterAPI(ctx context.Context, e *kind.Environment) {
 	By("Restarting Cluster API's manager")
 	manager := []string{"deployment/capi-controller-manager", "--namespace", "capi-system"}
@@ -105,7 +105,7 @@ func kubectlIn(ctx context.Context, e *kind.Environment, args ...string) {
 func newUpstream(ctx context.Context, name string) *managementCluster {
 	By("Bringing up a management cluster with upstream's provider")
 	other, err := kind.New(kind.Options{
-		Name: name, Providers: []provider.InKind{infra.InKind}, Source: "auto", SimulatorOf: environment.Name, Upstream: true, Out: GinkgoWriter,
+		Name: name, Providers: []provider.KindProvider{infra.KindProvider}, Source: "auto", SimulatorOf: environment.Name, Upstream: true, Out: GinkgoWriter,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	// An environment of an earlier run may have been upgraded.

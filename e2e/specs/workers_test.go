@@ -36,7 +36,7 @@ var _ = Describe("Workers", Label("worker-domains", "vsphere", onlyFast), func()
 		c.landed(ctx)
 
 		By("Cordoning the zone and scaling out")
-		c.intend(ctx, faultlinev1.FailureDomainIntent{Name: zones[2], State: faultlinev1.DomainCordoned})
+		c.setDomainIntents(ctx, faultlinev1.FailureDomainIntent{Name: zones[2], State: faultlinev1.DomainCordoned})
 		c.scale(ctx, 2)
 		Eventually(func(g Gomega) { g.Expect(c.waiting(ctx, g, zones[2])).To(HaveLen(1)) }, "1m", "200ms").Should(Succeed())
 		Consistently(func(g Gomega) {
@@ -45,7 +45,7 @@ var _ = Describe("Workers", Label("worker-domains", "vsphere", onlyFast), func()
 		}, "5s", "500ms").Should(Succeed())
 
 		By("Making the zone active again")
-		c.intend(ctx)
+		c.setDomainIntents(ctx)
 		Eventually(func(g Gomega) { c.settled(ctx, g, 2) }, available...).Should(Succeed())
 		c.landed(ctx)
 	})
@@ -62,8 +62,8 @@ func (c *cluster) addDeployment(ctx context.Context, zone string, replicas int32
 	c.MachineDeployments = append([]*clusterv1.MachineDeployment{next}, c.MachineDeployments...)
 }
 
-// intend sets the intents of failure domains of the cluster; others are Active.
-func (c *cluster) intend(ctx context.Context, intents ...faultlinev1.FailureDomainIntent) {
+// setDomainIntents sets the intents of failure domains of the cluster; others are Active.
+func (c *cluster) setDomainIntents(ctx context.Context, intents ...faultlinev1.FailureDomainIntent) {
 	c.distribute(ctx, func(distribution *faultlinev1.Distribution) { distribution.FailureDomains = intents })
 }
 

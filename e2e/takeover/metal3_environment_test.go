@@ -161,7 +161,7 @@ func (c hostCluster) Gone(ctx context.Context) (missing string, err error) {
 	if left, err := c.gone(ctx, "Metal3Machine", "Metal3DataClaim", "Metal3Data", "Metal3Remediation", "Metal3Cluster"); left != "" || err != nil {
 		return left, err
 	}
-	return c.racks.Remains(ctx)
+	return c.racks.Leftovers(ctx)
 }
 
 // State returns the current state.

@@ -23,26 +23,26 @@ import (
 
 // onHosts is a test with hosts.
 type onHosts struct {
-	*world
+	*fixture
 	hostCluster
 }
 
 // A cluster on hosts that upstream's manager created continues to work under ours.
-func TestAClusterOfUpstreamsManagerForMetal3GoesOnUnderOurs(t *testing.T) {
+func TestTakeOverMetal3(t *testing.T) {
 	dir := newFolder(t)
 	b, err := newBareMetal(t.Context(), dir, os.Stderr, logr.Discard())
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(b.close)
-	w := &onHosts{world: &world{T: t, Gomega: NewWithT(t), environment: b.environment}, hostCluster: b.hostCluster}
+	w := &onHosts{fixture: &fixture{T: t, Gomega: NewWithT(t), environment: b.environment}, hostCluster: b.hostCluster}
 
 	w.Expect(w.createCluster(t.Context())).To(Succeed())
 	w.settles(hostMachines)
 	w.until(func(ctx context.Context) (string, error) { return w.used(ctx, hostMachines) })
 	before := w.state()
-	w.preflightSays(dir)
+	w.preflightOutput(dir)
 	before = w.changeOver(before)
 	if !w.older {
-		w.wayBack(before)
+		w.downgradeAndUpgrade(before)
 	}
 	w.scaleUp(before)
 	w.noStaleConditions(before.Machines, "Metal3Machine", "anywhere")
@@ -61,8 +61,8 @@ func (w *onHosts) state() HostState {
 	return now
 }
 
-// preflightSays checks the preflight report on upstream's installation.
-func (w *onHosts) preflightSays(dir string) {
+// preflightOutput checks the preflight report on upstream's installation.
+func (w *onHosts) preflightOutput(dir string) {
 	stored := MatchRegexp(`Changes +metal3 +CustomResourceDefinition metal3machines\S+ +StoredVersions +objects that are stored in v1beta1`)
 	if !w.older {
 		stored = Not(stored)
@@ -87,7 +87,7 @@ func (w *onHosts) changeOver(before HostState) HostState {
 	w.Expect(w.holder(ctx)).NotTo(BeEmpty())
 	after := w.state()
 	w.Expect(after.Machines[claimed.Consumer].ProviderID).To(Equal("metal3://" + Namespace + "/" + name + "/" + claimed.Consumer))
-	w.Expect(before.Differences(after)).To(w.beOneMore(), "what there was is as it was")
+	w.Expect(before.Differences(after)).To(w.addOneWorker(), "what there was is as it was")
 	return after
 }
 
@@ -105,8 +105,8 @@ func (w *onHosts) awaitHost(what string, wanted func(host) bool) (name string, f
 	return name, found
 }
 
-// beOneMore matches the differences that an additional worker makes.
-func (w *onHosts) beOneMore() OmegaMatcher {
+// addOneWorker matches the differences that an additional worker makes.
+func (w *onHosts) addOneWorker() OmegaMatcher {
 	return ConsistOf(
 		HavePrefix("host rack-"), HavePrefix("object Metal3Machine anywhere-"), HavePrefix("object Metal3DataClaim anywhere-"),
 		HavePrefix("object Metal3Data taken-"), HavePrefix("Secret anywhere-"), HavePrefix("Secret anywhere-"), HavePrefix("Secret anywhere-"),
@@ -116,7 +116,7 @@ func (w *onHosts) beOneMore() OmegaMatcher {
 
 // apply applies our components. If our manager has to migrate stored objects, it is killed during the migration.
 func (w *onHosts) apply() {
-	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.Context(), timeout)
 	defer cancel()
 	crds, err := w.management.Client.Watch(ctx, &apiextensionsv1.CustomResourceDefinitionList{})
 	w.Expect(err).NotTo(HaveOccurred())
@@ -135,7 +135,7 @@ func (w *onHosts) scaleUp(before HostState) {
 	w.Expect(w.scaleWorkersUp(w.Context(), "anywhere")).To(Succeed())
 	w.settles(len(before.Machines) + 1)
 	w.until(func(ctx context.Context) (string, error) { return w.used(ctx, len(before.Machines)+1) })
-	w.Expect(before.Differences(w.state())).To(w.beOneMore(), "what there was is as it was")
+	w.Expect(before.Differences(w.state())).To(w.addOneWorker(), "what there was is as it was")
 }
 
 // rollOut replaces all machines except those of MachineDeployment anywhere.
@@ -190,8 +190,8 @@ func (w *onHosts) delete() {
 	w.until(w.poolGone)
 }
 
-// wayBack applies upstream's components over ours, and then ours again.
-func (w *onHosts) wayBack(before HostState) {
+// downgradeAndUpgrade applies upstream's components over ours, and then ours again.
+func (w *onHosts) downgradeAndUpgrade(before HostState) {
 	w.back(len(before.Machines))
 	w.Expect(before.Differences(w.state())).To(BeEmpty())
 	w.Expect(w.management.Terminate(w.upstream.Name)).To(Succeed())

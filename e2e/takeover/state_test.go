@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestOfHostsEverythingThatIsNotTheSameIsSaid(t *testing.T) {
+func TestHostStateDifferences(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	with := func(change func(*HostState)) HostState {
@@ -40,7 +40,7 @@ func TestOfHostsEverythingThatIsNotTheSameIsSaid(t *testing.T) {
 	}
 }
 
-func TestWhatIsEmptyIsAsIfItWereNotThere(t *testing.T) {
+func TestWithoutEmpty(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(withoutEmpty(map[string]any{
@@ -49,7 +49,7 @@ func TestWhatIsEmptyIsAsIfItWereNotThere(t *testing.T) {
 	})).To(Equal(map[string]any{"number": int64(0), "no": false, "links": []any{map[string]any{"id": "a"}}}))
 }
 
-func TestEverythingThatIsNotTheSameIsSaid(t *testing.T) {
+func TestStateDifferences(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	with := func(change func(*State)) State {

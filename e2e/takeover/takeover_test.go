@@ -25,14 +25,14 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-const patience = 4 * time.Minute
+const timeout = 4 * time.Minute
 
 // newFolder returns a folder for the files of a test, which is kept if the test fails.
 func newFolder(t *testing.T) string {
 	t.Helper()
 	ctrl.SetLogger(logr.Discard())
 	format.MaxLength = 0                      // Show all differences.
-	dir, err := os.MkdirTemp("", "takeover-") //nolint:usetesting // The logs stay when it fails.
+	dir, err := os.MkdirTemp("", "takeover-") //nolint:usetesting // The logs must survive a failure.
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -44,28 +44,28 @@ func newFolder(t *testing.T) string {
 	return dir
 }
 
-// world is a test in an environment.
-type world struct {
+// fixture is a test in an environment.
+type fixture struct {
 	*testing.T
 	Gomega
 	*environment
 }
 
 // settles waits until the cluster has this number of healthy machines.
-func (w *world) settles(machines int) {
+func (w *fixture) settles(machines int) {
 	w.Helper()
 	w.until(func(ctx context.Context) (string, error) { return w.settled(ctx, machines) })
 }
 
-func (w *world) until(check func(context.Context) (string, error)) {
+func (w *fixture) until(check func(context.Context) (string, error)) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.Context(), timeout)
 	defer cancel()
 	w.Expect(provider.Until(ctx, check)).To(Succeed())
 }
 
 // preflight runs the preflight check on upstream's installation of a provider, and returns its output, which must report no blocker.
-func (w *world) preflight(dir, name string) string {
+func (w *fixture) preflight(dir, name string) string {
 	program := filepath.Join(dir, "kubectl-fd")
 	build := exec.CommandContext(w.Context(), "go", "build", "-o", program, ".")
 	build.Dir = filepath.Join("..", "..", "kubectl-fd")
@@ -80,12 +80,12 @@ func (w *world) preflight(dir, name string) string {
 }
 
 // restart restarts a manager, as the documentation requires for Cluster API's: see watches_test.go.
-func (w *world) restart(manager string) {
+func (w *fixture) restart(manager string) {
 	w.Expect(w.management.Terminate(manager)).To(Succeed())
 	w.startAgain(manager)
 }
 
-func (w *world) startAgain(manager string) {
+func (w *fixture) startAgain(manager string) {
 	ready, err := w.management.Restart(w.Context(), manager)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(ready(w.Context())).To(Succeed())
@@ -93,7 +93,7 @@ func (w *world) startAgain(manager string) {
 
 // noStaleConditions expects objects that upstream created to have no conditions that our objects of the same owner lack: conditions that
 // only upstream sets must have been removed.
-func (w *world) noStaleConditions(before map[string]machine, kind string, owners ...string) {
+func (w *fixture) noStaleConditions(before map[string]machine, kind string, owners ...string) {
 	for _, version := range []string{"v1beta1", "v1beta2"} {
 		for _, owner := range owners {
 			w.noStaleConditionsOf(before, kind, version, owner)
@@ -101,7 +101,7 @@ func (w *world) noStaleConditions(before map[string]machine, kind string, owners
 	}
 }
 
-func (w *world) noStaleConditionsOf(before map[string]machine, kind, version, owner string) {
+func (w *fixture) noStaleConditionsOf(before map[string]machine, kind, version, owner string) {
 	objects, err := w.managed.list(w.Context(), version, kind)
 	w.Expect(err).NotTo(HaveOccurred())
 	var taken, made []string

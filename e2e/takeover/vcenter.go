@@ -219,7 +219,7 @@ func (v *VCenter) machines(ctx context.Context) (found map[string]vm, err error)
 
 // Run sets the address of running guests without one, until the context ends.
 func (v *VCenter) Run(ctx context.Context) error {
-	tick := time.NewTicker(provider.LookEvery)
+	tick := time.NewTicker(provider.PollInterval)
 	defer tick.Stop()
 	for {
 		select {

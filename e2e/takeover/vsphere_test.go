@@ -29,7 +29,7 @@ var inTheirCluster = []string{"anywhere", pooled}
 
 // virtualMachines is a test with a vCenter.
 type virtualMachines struct {
-	*world
+	*fixture
 	Cluster
 
 	lost  []string // cluster modules that upstream created but did not record
@@ -37,12 +37,12 @@ type virtualMachines struct {
 }
 
 // A cluster on virtual machines that upstream's released manager created continues to work under ours.
-func TestAClusterOfUpstreamsManagerForVSphereGoesOnUnderOurs(t *testing.T) {
+func TestTakeOverVSphere(t *testing.T) {
 	dir := newFolder(t)
 	v, err := newVSphere(t.Context(), dir, os.Stderr, logr.Discard())
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(v.close)
-	w := &virtualMachines{world: &world{T: t, Gomega: NewWithT(t), environment: v.environment}, Cluster: v.Cluster}
+	w := &virtualMachines{fixture: &fixture{T: t, Gomega: NewWithT(t), environment: v.environment}, Cluster: v.Cluster}
 
 	w.Expect(w.management.Apply(t.Context(), w.upstream)).To(Succeed())
 	w.Expect(w.Create(t.Context())).To(Succeed())
@@ -62,7 +62,7 @@ func TestAClusterOfUpstreamsManagerForVSphereGoesOnUnderOurs(t *testing.T) {
 	w.lost, err = w.unrecorded(t.Context())
 	w.Expect(err).NotTo(HaveOccurred())
 
-	w.preflightSays(dir)
+	w.preflightOutput(dir)
 	w.Log("our components are applied over upstream's")
 	w.changeOver(before)
 	w.keptModules(modules)
@@ -79,8 +79,8 @@ func TestAClusterOfUpstreamsManagerForVSphereGoesOnUnderOurs(t *testing.T) {
 	}
 }
 
-// preflightSays checks the preflight report on upstream's installation.
-func (w *virtualMachines) preflightSays(dir string) {
+// preflightOutput checks the preflight report on upstream's installation.
+func (w *virtualMachines) preflightOutput(dir string) {
 	stored := MatchRegexp(`Changes +vsphere +CustomResourceDefinition vspheremachines\S+ +StoredVersions +objects that are stored in v1beta1`)
 	if !w.older {
 		stored = Not(stored)

@@ -33,7 +33,7 @@ func (w *watches) Watch(source.TypedSource[reconcile.Request]) error {
 // watch the previous version. An event of that watch may arrive before the cache of the new version has the change, so a Machine keeps
 // waiting for a deleted VSphereMachine. The documentation therefore requires a restart of its manager. If this test fails, the restart is
 // no longer needed.
-func TestClusterAPIWatchesTheVersionThatItHasMetFirstUntilItIsRestarted(t *testing.T) {
+func TestClusterAPIWatchesFirstVersionUntilRestart(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	seen, log := &watches{}, logr.Discard()

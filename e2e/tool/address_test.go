@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestAnAddressWithoutAHostGetsOneThatOthersReach(t *testing.T) {
+func TestReachableAddress(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.Expect(ReachableAddress("127.0.0.1:1")).To(Equal("127.0.0.1:1"))

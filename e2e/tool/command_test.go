@@ -22,7 +22,7 @@ func TestRunAnswersAndLogs(t *testing.T) {
 	g.Expect(log.String()).To(And(ContainSubstring("hello\n"), ContainSubstring("aside\n")))
 }
 
-func TestRunNamesTheCommandThatFailed(t *testing.T) {
+func TestRunNamesFailedCommand(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	_, err := Runner{}.Run(t.Context(), "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do echo line $i >&2; done; exit 3")

@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestOneHolderAtATime(t *testing.T) {
+func TestTryLock(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "folder", "lock")

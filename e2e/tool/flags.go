@@ -39,7 +39,7 @@ func ParseWords(flags *flag.FlagSet, args []string) error {
 		showUsage(flags)
 		return err
 	case err != nil:
-		return errors.New(inOurWords(flags, err.Error()))
+		return errors.New(rewriteFlagError(flags, err.Error()))
 	}
 	// Package flag stops at the first argument: a flag after it would be ignored.
 	words := flags.Args()
@@ -62,8 +62,8 @@ func seeHelp(flags *flag.FlagSet) string {
 	return fmt.Sprintf(`see "%s --help"`, flags.Name())
 }
 
-// inOurWords rewrites a message of package flag with the fix.
-func inOurWords(flags *flag.FlagSet, message string) string {
+// rewriteFlagError rewrites a message of package flag with the fix.
+func rewriteFlagError(flags *flag.FlagSet, message string) string {
 	if name, ok := strings.CutPrefix(message, "flag provided but not defined: -"); ok {
 		return "unknown flag --" + name + ": " + seeHelp(flags)
 	}
@@ -91,7 +91,7 @@ func inOurWords(flags *flag.FlagSet, message string) string {
 func expected(flags *flag.FlagSet, name string) string {
 	value, ok := flags.Lookup(name).Value.(flag.Getter)
 	if !ok {
-		return asHelpSays(flags)
+		return asInHelp(flags)
 	}
 	switch value.Get().(type) {
 	case bool:
@@ -105,9 +105,9 @@ func expected(flags *flag.FlagSet, name string) string {
 	case time.Duration:
 		return "a duration, for example 90s or 5m"
 	}
-	return asHelpSays(flags)
+	return asInHelp(flags)
 }
 
-func asHelpSays(flags *flag.FlagSet) string {
+func asInHelp(flags *flag.FlagSet) string {
 	return fmt.Sprintf(`as described by "%s --help"`, flags.Name())
 }

@@ -27,7 +27,7 @@ func command() (*flag.FlagSet, *bytes.Buffer) {
 	return flags, written
 }
 
-func TestWhatIsWrongWithFlagsIsOneLineThatSaysWhatToDo(t *testing.T) {
+func TestFlagErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		args []string
@@ -61,7 +61,7 @@ func TestHelpIsTheWholeUsage(t *testing.T) {
 	g.Expect(written.String()).To(And(ContainSubstring("Usage of try:"), ContainSubstring("-kills"), ContainSubstring("-boot")))
 }
 
-func TestFlagsAfterAWordAreNotOverlooked(t *testing.T) {
+func TestFlagsAfterArgumentAreRejected(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	flags, _ := command()

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestVersionsAreLinkedIn(t *testing.T) {
+func TestVersionLinkerFlags(t *testing.T) {
 	t.Parallel()
 	flags := GitVersion("k8s.io/component-base/version", "v1.36.3")
 	for _, want := range []string{"version.gitVersion=v1.36.3", "version.gitMajor=1", "version.gitMinor=36"} {

@@ -35,7 +35,7 @@ func TestSource(t *testing.T) {
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("elsewhere")))
 }
 
-func TestAskTakesARegistryThatWantsToKnowWhoAsks(t *testing.T) {
+func TestAskRegistryAcceptsUnauthorized(t *testing.T) {
 	t.Parallel()
 	for status, works := range map[int]bool{
 		http.StatusOK: true, http.StatusUnauthorized: true, http.StatusForbidden: false, http.StatusBadGateway: false,

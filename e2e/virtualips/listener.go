@@ -34,12 +34,12 @@ func (l *listener) serve(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		open.Go(func() { l.lead(ctx, from) })
+		open.Go(func() { l.forward(ctx, from) })
 	}
 }
 
-// lead forwards a connection to an endpoint. It closes the connection if no endpoint answers.
-func (l *listener) lead(ctx context.Context, from net.Conn) {
+// forward forwards a connection to an endpoint. It closes the connection if no endpoint answers.
+func (l *listener) forward(ctx context.Context, from net.Conn) {
 	defer func() { _ = from.Close() }()
 	backends, err := l.backends(ctx)
 	if err != nil {

@@ -36,13 +36,13 @@ type Card interface {
 type Announcer struct {
 	client client.WithWatch
 	card   Card
-	fronts map[front]*listener
+	fronts map[frontend]*listener
 	// connections tracks the open connections.
 	connections sync.WaitGroup
 }
 
-// front is the address of a port of a Service.
-type front struct {
+// frontend is the address of a port of a Service.
+type frontend struct {
 	address netip.Addr
 	port    int32
 	service client.ObjectKey
@@ -50,12 +50,12 @@ type front struct {
 
 // NewAnnouncer returns an Announcer for a Harvester.
 func NewAnnouncer(harvester client.WithWatch, card Card) *Announcer {
-	return &Announcer{client: harvester, card: card, fronts: map[front]*listener{}}
+	return &Announcer{client: harvester, card: card, fronts: map[frontend]*listener{}}
 }
 
 // Run serves addresses until ctx ends.
 func (a *Announcer) Run(ctx context.Context) {
-	defer a.end(ctx)
+	defer a.releaseAll(ctx)
 	for ctx.Err() == nil {
 		if err := a.follow(ctx); err != nil && ctx.Err() == nil {
 			ctrl.Log.Error(err, "Failed to announce the addresses of load balancers")
@@ -64,7 +64,7 @@ func (a *Announcer) Run(ctx context.Context) {
 	}
 }
 
-func (a *Announcer) end(ctx context.Context) {
+func (a *Announcer) releaseAll(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	for at := range a.fronts {
 		if err := a.close(ctx, at); err != nil {
@@ -86,7 +86,7 @@ func (a *Announcer) follow(ctx context.Context) error {
 		if err := a.client.List(ctx, services); err != nil {
 			return fmt.Errorf("listing Services: %w", err)
 		}
-		if err := a.announce(ctx, frontsOf(services.Items)); err != nil {
+		if err := a.announce(ctx, frontendsOf(services.Items)); err != nil {
 			return err
 		}
 		select {
@@ -100,9 +100,9 @@ func (a *Announcer) follow(ctx context.Context) error {
 	}
 }
 
-// frontsOf returns the addresses of all Services that have one.
-func frontsOf(services []corev1.Service) map[front]bool {
-	wanted := map[front]bool{}
+// frontendsOf returns the addresses of all Services that have one.
+func frontendsOf(services []corev1.Service) map[frontend]bool {
+	wanted := map[frontend]bool{}
 	for i := range services {
 		service := &services[i]
 		for _, ingress := range service.Status.LoadBalancer.Ingress {
@@ -112,7 +112,7 @@ func frontsOf(services []corev1.Service) map[front]bool {
 			}
 			for _, port := range service.Spec.Ports {
 				if port.Protocol == corev1.ProtocolTCP || port.Protocol == "" {
-					wanted[front{address, port.Port, client.ObjectKeyFromObject(service)}] = true
+					wanted[frontend{address, port.Port, client.ObjectKeyFromObject(service)}] = true
 				}
 			}
 		}
@@ -121,7 +121,7 @@ func frontsOf(services []corev1.Service) map[front]bool {
 }
 
 // announce removes old addresses before it adds new ones, because an address may have moved from one Service to another.
-func (a *Announcer) announce(ctx context.Context, wanted map[front]bool) error {
+func (a *Announcer) announce(ctx context.Context, wanted map[frontend]bool) error {
 	var errs []error
 	for _, at := range slices.Collect(maps.Keys(a.fronts)) {
 		if !wanted[at] {
@@ -136,11 +136,11 @@ func (a *Announcer) announce(ctx context.Context, wanted map[front]bool) error {
 	return errors.Join(errs...)
 }
 
-func (a *Announcer) open(ctx context.Context, at front) error {
+func (a *Announcer) open(ctx context.Context, at frontend) error {
 	if err := a.card.Take(ctx, at.address); err != nil {
 		return fmt.Errorf("adding address %s: %w", at.address, err)
 	}
-	found, err := new(net.ListenConfig).Listen(ctx, "tcp", netip.AddrPortFrom(at.address, uint16(at.port)).String()) //nolint:gosec // it is a port
+	found, err := new(net.ListenConfig).Listen(ctx, "tcp", netip.AddrPortFrom(at.address, uint16(at.port)).String()) //nolint:gosec // Ports fit into uint16.
 	if err != nil {
 		return fmt.Errorf("listening for Service %s: %w", at.service, err)
 	}
@@ -151,7 +151,7 @@ func (a *Announcer) open(ctx context.Context, at front) error {
 }
 
 // close stops serving a port. It drops the address with its last port.
-func (a *Announcer) close(ctx context.Context, at front) error {
+func (a *Announcer) close(ctx context.Context, at frontend) error {
 	err := a.fronts[at].Close()
 	delete(a.fronts, at)
 	for other := range a.fronts {
@@ -163,7 +163,7 @@ func (a *Announcer) close(ctx context.Context, at front) error {
 }
 
 // backends returns the ready endpoints for a port of the Service in random order.
-func (a *Announcer) backends(ctx context.Context, at front) ([]string, error) {
+func (a *Announcer) backends(ctx context.Context, at frontend) ([]string, error) {
 	service, slicesOf := &corev1.Service{}, &discoveryv1.EndpointSliceList{}
 	if err := a.client.Get(ctx, at.service, service); err != nil {
 		return nil, fmt.Errorf("reading Service %s: %w", at.service, err)

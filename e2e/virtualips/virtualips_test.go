@@ -73,7 +73,7 @@ func freePort(t *testing.T, address string) int32 {
 	return int32(listener.Addr().(*net.TCPAddr).Port)
 }
 
-func TestALoadBalancerAnswersFromAnEndpointThatIsThereAndStopsWithItsService(t *testing.T) {
+func TestLoadBalancerForwardsToEndpointsUntilServiceIsDeleted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(time.Minute)
@@ -120,15 +120,15 @@ func TestALoadBalancerAnswersFromAnEndpointThatIsThereAndStopsWithItsService(t *
 	g.Eventually(ended).Should(BeClosed())
 }
 
-func TestOnlyServicesWithAnAddressOfTheirOwnAreAnnounced(t *testing.T) {
+func TestOnlyServicesWithAddressAreAnnounced(t *testing.T) {
 	t.Parallel()
 	service := corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "lb"}}
 	service.Spec.Ports = []corev1.ServicePort{{Port: 6443}, {Port: 53, Protocol: corev1.ProtocolUDP}}
 	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "10.0.0.1"}, {Hostname: "lb.example.com"}}
 	g := NewWithT(t)
-	g.Expect(frontsOf([]corev1.Service{service})).To(BeEmpty())
+	g.Expect(frontendsOf([]corev1.Service{service})).To(BeEmpty())
 	service.Spec.Type = corev1.ServiceTypeLoadBalancer
-	g.Expect(frontsOf([]corev1.Service{service})).To(Equal(map[front]bool{
+	g.Expect(frontendsOf([]corev1.Service{service})).To(Equal(map[frontend]bool{
 		{netip.MustParseAddr("10.0.0.1"), 6443, client.ObjectKeyFromObject(&service)}: true,
 	}))
 }

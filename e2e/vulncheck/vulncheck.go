@@ -96,10 +96,10 @@ func Read(program string, output io.Reader) ([]Finding, error) {
 	return list, nil
 }
 
-// Judge returns the error with which the check fails: findings that are not allowed, and allowances that have expired or are unused.
-func Judge(found []Finding, now time.Time) error { return judge(found, allowed(), now) }
+// Check returns the error with which the check fails: findings that are not allowed, and allowances that have expired or are unused.
+func Check(found []Finding, now time.Time) error { return check(found, allowed(), now) }
 
-func judge(found []Finding, allowances []Allowed, now time.Time) error {
+func check(found []Finding, allowances []Allowed, now time.Time) error {
 	var errs []error
 	open := map[string]bool{}
 	for _, a := range allowances {

@@ -21,34 +21,34 @@ const printed = `{"config": {"scan_mode": "binary"}}
 {"finding": {"osv": "GO-2026-0002", "trace": [{"module": "golang.org/x/net", "version": "v0.57.0", "package": "golang.org/x/net/html"}]}}
 `
 
-func TestVulnerableCodeThatIsLinkedFailsTheCheck(t *testing.T) {
+func TestLinkedVulnerableCodeFails(t *testing.T) {
 	g := NewWithT(t)
 	found, err := Read("manager", strings.NewReader(printed))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found).To(HaveLen(1))
-	g.Expect(judge(found, nil, time.Now())).To(MatchError(
+	g.Expect(check(found, nil, time.Now())).To(MatchError(
 		"GO-2026-0001: Crash by a frame (golang.org/x/net v0.57.0 has golang.org/x/net/http2.ReadFrame; fixed in v0.60.0): manager"))
-	g.Expect(judge(append(found, Finding{Program: "load-balancer", ID: "GO-2026-0001"}), nil, time.Now())).To(MatchError(HaveSuffix(": manager, load-balancer")))
-	g.Expect(judge(nil, nil, time.Now())).To(Succeed())
+	g.Expect(check(append(found, Finding{Program: "load-balancer", ID: "GO-2026-0001"}), nil, time.Now())).To(MatchError(HaveSuffix(": manager, load-balancer")))
+	g.Expect(check(nil, nil, time.Now())).To(Succeed())
 }
 
-func TestAnAllowanceEndsAndIsRemovedWhenNothingNeedsIt(t *testing.T) {
+func TestAllowanceExpires(t *testing.T) {
 	g := NewWithT(t)
 	found := []Finding{{Program: "manager", ID: "GO-2026-0001"}}
 	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 	for until, want := range map[string]string{"2026-12-31": "", "2026-11-30": "ended on 2026-11-30", "soon": "must have a reason and a date"} {
-		err := judge(found, []Allowed{{ID: "GO-2026-0001", Why: "nothing calls it", Until: until}}, now)
+		err := check(found, []Allowed{{ID: "GO-2026-0001", Why: "nothing calls it", Until: until}}, now)
 		if want == "" {
 			g.Expect(err).NotTo(HaveOccurred())
 			continue
 		}
 		g.Expect(err).To(MatchError(ContainSubstring(want)))
 	}
-	g.Expect(judge(found, []Allowed{{ID: "GO-2026-0001", Until: "2026-12-31"}}, now)).To(MatchError(ContainSubstring("must have a reason")))
-	g.Expect(judge(nil, []Allowed{{ID: "GO-2026-0001", Why: "nothing calls it", Until: "2026-12-31"}}, now)).To(MatchError(ContainSubstring("remove its allowance")))
+	g.Expect(check(found, []Allowed{{ID: "GO-2026-0001", Until: "2026-12-31"}}, now)).To(MatchError(ContainSubstring("must have a reason")))
+	g.Expect(check(nil, []Allowed{{ID: "GO-2026-0001", Why: "nothing calls it", Until: "2026-12-31"}}, now)).To(MatchError(ContainSubstring("remove its allowance")))
 }
 
-func TestNoOutputIsNoGoodNews(t *testing.T) {
+func TestMissingOutputFails(t *testing.T) {
 	_, err := Read("manager", strings.NewReader(""))
 	NewWithT(t).Expect(err).To(MatchError("govulncheck printed nothing about manager"))
 }

@@ -84,12 +84,12 @@ func newHandler(memory inmemoryruntime.Manager, group string, logger logr.Logger
 			etcd.ServeHTTP(w, r)
 			return
 		}
-		api.ServeHTTP(w, wholeNode(r))
+		api.ServeHTTP(w, nodeInsteadOfStatus(r))
 	})
 }
 
-// wholeNode turns a request for the status of a Node, which the in-memory API server does not support, into one for the Node.
-func wholeNode(r *http.Request) *http.Request {
+// nodeInsteadOfStatus turns a request for the status of a Node, which the in-memory API server does not support, into one for the Node.
+func nodeInsteadOfStatus(r *http.Request) *http.Request {
 	path, status := strings.CutSuffix(r.URL.Path, "/status")
 	if !status || !strings.HasPrefix(path, "/api/v1/nodes/") {
 		return r
@@ -123,9 +123,9 @@ func (c *cluster) pause(uid types.UID) {
 	c.moving = c.moving || c.uid == uid
 }
 
-// disown records that the owner's Cluster is deleted. It returns true if nothing is left of it, and false if it may appear in another
+// releaseOwnership records that the owner's Cluster is deleted. It returns true if nothing is left of it, and false if it may appear in another
 // management API.
-func (c *cluster) disown(owner *Simulator) bool {
+func (c *cluster) releaseOwnership(owner *Simulator) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.uid == "" || c.owner != owner {

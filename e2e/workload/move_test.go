@@ -20,7 +20,7 @@ import (
 
 // clusterctl pauses a Cluster, creates its objects in another cluster, deletes the old ones and resumes the new ones.
 func TestMovedClusterKeepsItsNodes(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	other := w.neighbour()
 	cluster := w.createCluster("blue")
 	old := []*clusterv1.Machine{w.provisioned("blue", "cp-0", controlPlane), w.provisioned("blue", "worker-0")}
@@ -53,10 +53,10 @@ func TestMovedClusterKeepsItsNodes(t *testing.T) {
 }
 
 // neighbour returns a management API with a simulator that serves the same clusters.
-func (w *world) neighbour() *world {
+func (w *fixture) neighbour() *fixture {
 	w.t.Helper()
 	second := testenv.Start(w.t, testenv.Options{ClusterAPI: true})
-	other := newWorldOn(w.t, second.Config, func(o *workload.Options) { o.With = w.simulator })
+	other := newFixtureOn(w.t, second.Config, func(o *workload.Options) { o.With = w.simulator })
 	other.namespace = w.namespace
 	other.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
 	return other
@@ -65,7 +65,7 @@ func (w *world) neighbour() *world {
 // unseen clears the status of a Machine, as in a new management API that has not determined it yet.
 func unseen(m *clusterv1.Machine) { m.Status = clusterv1.MachineStatus{} }
 
-func pause(w *world, cluster *clusterv1.Cluster, paused bool) {
+func pause(w *fixture, cluster *clusterv1.Cluster, paused bool) {
 	w.t.Helper()
 	before := cluster.DeepCopy()
 	cluster.Spec.Paused = ptr.To(paused)
@@ -73,7 +73,7 @@ func pause(w *world, cluster *clusterv1.Cluster, paused bool) {
 }
 
 // created returns the creation time of each node.
-func (w *world) created(cluster string) map[string]time.Time {
+func (w *fixture) created(cluster string) map[string]time.Time {
 	w.t.Helper()
 	list := &corev1.NodeList{}
 	w.Expect(w.workload(cluster).List(w.t.Context(), list)).To(Succeed())

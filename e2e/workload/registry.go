@@ -138,7 +138,7 @@ func (s *Simulator) clusterOf(machine client.ObjectKey) *cluster {
 
 // forget handles the deletion of a Cluster. It keeps a reservation for a future Cluster, and a cluster that is being moved.
 func (s *Simulator) forget(key client.ObjectKey) {
-	if c := s.cluster(key); c != nil && c.disown(s) {
+	if c := s.cluster(key); c != nil && c.releaseOwnership(s) {
 		s.release(key)
 	}
 }

@@ -25,7 +25,7 @@ import (
 )
 
 func TestControlPlaneMachineBecomesNode(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.createCluster("blue")
 	w.provisioned("blue", "cp-0", controlPlane)
 	w.eventuallyReady("blue", "cp-0")
@@ -54,7 +54,7 @@ func TestControlPlaneMachineBecomesNode(t *testing.T) {
 }
 
 func TestNodeTakesTheHostnameOfItsInfrastructure(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.createCluster("blue")
 	w.provisioned("blue", "cp-0", controlPlane, func(m *clusterv1.Machine) {
 		m.Status.Addresses = clusterv1.MachineAddresses{{Type: clusterv1.MachineHostName, Address: "host-17"}}
@@ -65,8 +65,8 @@ func TestNodeTakesTheHostnameOfItsInfrastructure(t *testing.T) {
 	w.Expect(names).To(ConsistOf("host-17"))
 }
 
-func TestMachinesJoinWhatTheFirstInitialises(t *testing.T) {
-	w := newWorld(t)
+func TestMachinesJoinInitializedControlPlane(t *testing.T) {
+	w := newFixture(t)
 	w.createCluster("blue")
 	// The worker is ready to boot first, and has to wait.
 	w.provisioned("blue", "worker-0")
@@ -83,8 +83,8 @@ func TestMachinesJoinWhatTheFirstInitialises(t *testing.T) {
 	}
 }
 
-func TestMachineBootsWhenEverythingItNeedsHasCome(t *testing.T) {
-	w := newWorld(t)
+func TestMachineBootsWhenPrerequisitesExist(t *testing.T) {
+	w := newFixture(t)
 	w.createClusterOnly("blue")
 	m := w.provisioned("blue", "cp-0", controlPlane, func(m *clusterv1.Machine) {
 		m.Spec.Bootstrap.DataSecretName = nil
@@ -100,7 +100,7 @@ func TestMachineBootsWhenEverythingItNeedsHasCome(t *testing.T) {
 }
 
 func TestAPIServerAnswersBeforeTheFirstMachine(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.createCluster("blue")
 	w.eventuallyReady("blue")
 	c := &kubeadm.Workload{Client: w.workload("blue")}
@@ -110,7 +110,7 @@ func TestAPIServerAnswersBeforeTheFirstMachine(t *testing.T) {
 
 func TestBootingTakesTheDelay(t *testing.T) {
 	delay := 500 * time.Millisecond
-	w := newWorld(t, func(o *workload.Options) { o.BootDelay = delay })
+	w := newFixture(t, func(o *workload.Options) { o.BootDelay = delay })
 	w.createCluster("blue")
 	begin := time.Now()
 	w.provisioned("blue", "cp-0", controlPlane)
@@ -123,8 +123,8 @@ func unprovisioned(m *clusterv1.Machine) {
 	m.Spec.ProviderID, m.Status.Initialization.InfrastructureProvisioned, m.Status.Addresses = "", nil, nil
 }
 
-func TestPoweredMachineBootsAsItIsTold(t *testing.T) {
-	w := newWorld(t)
+func TestPowerOnBootsMachine(t *testing.T) {
+	w := newFixture(t)
 	w.createCluster("blue")
 	w.provisioned("blue", "cp-0", controlPlane, unprovisioned)
 	w.provisioned("blue", "cp-1", controlPlane, unprovisioned)
@@ -148,7 +148,7 @@ func TestPoweredMachineBootsAsItIsTold(t *testing.T) {
 }
 
 func TestDeletedMachineLeavesNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.createCluster("blue")
 	leader := w.provisioned("blue", "cp-0", controlPlane, kept)
 	w.eventuallyReady("blue", "cp-0")
@@ -181,8 +181,8 @@ func TestDeletedMachineLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestNodeStopsWhenItsInfrastructureVanishes(t *testing.T) {
-	w := newWorld(t)
+func TestNodeStopsWhenInfrastructureIsDeleted(t *testing.T) {
+	w := newFixture(t)
 	w.createCluster("blue")
 	w.provisioned("blue", "cp-0", controlPlane)
 	m := w.provisioned("blue", "worker-0")
@@ -192,8 +192,8 @@ func TestNodeStopsWhenItsInfrastructureVanishes(t *testing.T) {
 		Should(HaveKeyWithValue("worker-0", corev1.ConditionUnknown))
 }
 
-func TestClustersAreApart(t *testing.T) {
-	w := newWorld(t)
+func TestClustersAreIsolated(t *testing.T) {
+	w := newFixture(t)
 	w.createCluster("blue")
 	w.createCluster("green")
 	w.provisioned("blue", "blue-0", controlPlane)
@@ -208,8 +208,8 @@ func TestClustersAreApart(t *testing.T) {
 	w.Expect(c.List(t.Context(), &corev1.NodeList{})).To(MatchError(ContainSubstring("certificate signed by unknown authority")))
 }
 
-func TestDeletedClusterFreesItsPort(t *testing.T) {
-	w := newWorld(t)
+func TestDeletedClusterReleasesPort(t *testing.T) {
+	w := newFixture(t)
 	cluster := w.createCluster("blue")
 	m := w.provisioned("blue", "cp-0", controlPlane)
 	w.eventuallyReady("blue", "cp-0")
@@ -235,8 +235,8 @@ func bind(cluster *clusterv1.Cluster) error {
 	return listener.Close()
 }
 
-func TestRestartBringsTheClustersBack(t *testing.T) {
-	w := newWorld(t)
+func TestRestartRestoresClusters(t *testing.T) {
+	w := newFixture(t)
 	w.createCluster("green") // takes the first port
 	w.createCluster("blue")
 	for _, name := range []string{"cp-0", "cp-1", "worker-0"} {
@@ -263,7 +263,7 @@ func TestRestartBringsTheClustersBack(t *testing.T) {
 }
 
 func TestStoppedNodes(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.createCluster("blue")
 	for _, name := range []string{"cp-0", "cp-1", "cp-2"} {
 		w.provisioned("blue", name, controlPlane)
@@ -303,8 +303,8 @@ func TestStoppedNodes(t *testing.T) {
 	w.Expect(w.simulator.SetNodeReady(t.Context(), w.key("nobody"), true)).To(MatchError(ContainSubstring("has no node")))
 }
 
-func TestAnotherMemberLeadsWhenTheLeaderIsRemoved(t *testing.T) {
-	w := newWorld(t)
+func TestLeaderElectionAfterRemoval(t *testing.T) {
+	w := newFixture(t)
 	w.createCluster("blue")
 	w.provisioned("blue", "cp-0", controlPlane)
 	w.provisioned("blue", "cp-1", controlPlane)
@@ -324,8 +324,8 @@ func TestAnotherMemberLeadsWhenTheLeaderIsRemoved(t *testing.T) {
 	}).Should(Succeed())
 }
 
-func TestControlPlaneProviderFindsWhatItUpdates(t *testing.T) {
-	w := newWorld(t)
+func TestControlPlaneProviderObjectsExist(t *testing.T) {
+	w := newFixture(t)
 	w.createCluster("blue")
 	w.provisioned("blue", "cp-0", controlPlane)
 	w.eventuallyReady("blue", "cp-0")
@@ -345,7 +345,7 @@ func TestControlPlaneProviderFindsWhatItUpdates(t *testing.T) {
 }
 
 func TestEndpointsAreReserved(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	first := w.options.PortRange.First
 	address, blue, err := w.simulator.Endpoint(w.namespace, "blue")
 	w.Expect(err).NotTo(HaveOccurred())
@@ -370,7 +370,7 @@ func TestEndpointsAreReserved(t *testing.T) {
 }
 
 func TestEndpointsRunOut(t *testing.T) {
-	w := newWorld(t, func(o *workload.Options) { o.PortRange.Last = o.PortRange.First })
+	w := newFixture(t, func(o *workload.Options) { o.PortRange.Last = o.PortRange.First })
 	_, _, err := w.simulator.Endpoint(w.namespace, "blue")
 	w.Expect(err).NotTo(HaveOccurred())
 	_, _, err = w.simulator.Endpoint(w.namespace, "green")
@@ -378,7 +378,7 @@ func TestEndpointsRunOut(t *testing.T) {
 }
 
 func TestReservationOutlivesOtherClusters(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	// The Secret enqueues a Cluster that does not exist yet.
 	_, port, err := w.simulator.Endpoint(w.namespace, "blue")
 	w.Expect(err).NotTo(HaveOccurred())
@@ -391,8 +391,8 @@ func TestReservationOutlivesOtherClusters(t *testing.T) {
 	w.Expect(same).To(Equal(port))
 }
 
-func TestClusterElsewhereIsLeftAlone(t *testing.T) {
-	w := newWorld(t)
+func TestExternalClusterIsIgnored(t *testing.T) {
+	w := newFixture(t)
 	w.createAuthorities("far")
 	far := &clusterv1.Cluster{ObjectMeta: w.meta("far")}
 	far.Spec.InfrastructureRef = infrastructure("TestCluster", "far")
@@ -406,7 +406,7 @@ func TestClusterElsewhereIsLeftAlone(t *testing.T) {
 	w.Expect(err).To(MatchError(ContainSubstring("is not simulated")))
 }
 
-func TestOptionsAreChecked(t *testing.T) {
+func TestInvalidOptionsAreRejected(t *testing.T) {
 	for name, options := range map[string]workload.Options{
 		"ports upside down": {PortRange: workload.PortRange{First: 200, Last: 100}},
 		"no such port":      {PortRange: workload.PortRange{First: 60000, Last: 70000}},

@@ -46,8 +46,8 @@ const (
 	host    = ports.Host
 	version = "v1.36.3"
 
-	// patience allows for a busy machine; only a failing test waits that long.
-	patience    = 2 * time.Minute
+	// timeout allows for a busy machine; only a failing test waits that long.
+	timeout     = 2 * time.Minute
 	callTimeout = time.Minute
 )
 
@@ -56,7 +56,7 @@ var management *rest.Config
 
 func TestMain(m *testing.M) {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
-	SetDefaultEventuallyTimeout(patience)
+	SetDefaultEventuallyTimeout(timeout)
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	testenv.Main(m, testenv.Options{ClusterAPI: true}, func(env *envtest.Environment) error {
 		management = env.Config
@@ -64,8 +64,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// world is a namespace of the management API with a running simulator.
-type world struct {
+// fixture is a namespace of the management API with a running simulator.
+type fixture struct {
 	*WithT
 	t         *testing.T
 	config    *rest.Config // of the management API
@@ -76,13 +76,13 @@ type world struct {
 	stop      func()
 }
 
-func newWorld(t *testing.T, change ...func(*workload.Options)) *world {
+func newFixture(t *testing.T, change ...func(*workload.Options)) *fixture {
 	t.Helper()
-	return newWorldOn(t, management, change...)
+	return newFixtureOn(t, management, change...)
 }
 
-// newWorldOn returns a world on a management API.
-func newWorldOn(t *testing.T, config *rest.Config, change ...func(*workload.Options)) *world {
+// newFixtureOn returns a fixture on a management API.
+func newFixtureOn(t *testing.T, config *rest.Config, change ...func(*workload.Options)) *fixture {
 	t.Helper()
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
@@ -96,7 +96,7 @@ func newWorldOn(t *testing.T, config *rest.Config, change ...func(*workload.Opti
 	reserved, err := ports.Reserve(20)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(reserved.Release)
-	w := &world{WithT: g, t: t, config: config, client: c, namespace: namespace.Name, options: workload.Options{
+	w := &fixture{WithT: g, t: t, config: config, client: c, namespace: namespace.Name, options: workload.Options{
 		PortRange: workload.PortRange{First: reserved.First, Last: reserved.First + reserved.Count - 1},
 		Log:       logOnFailure(t),
 	}}
@@ -128,7 +128,7 @@ func logOnFailure(t *testing.T) logr.Logger {
 }
 
 // start runs a simulator until stop or the end of the test.
-func (w *world) start() {
+func (w *fixture) start() {
 	w.t.Helper()
 	s, err := workload.New(w.t.Context(), w.config, w.options)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -143,33 +143,33 @@ func (w *world) start() {
 	}
 }
 
-func (w *world) key(name string) client.ObjectKey {
+func (w *fixture) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: w.namespace, Name: name}
 }
 
-func (w *world) meta(name string) metav1.ObjectMeta {
+func (w *fixture) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: w.namespace, Name: name}
 }
 
-func (w *world) create(object client.Object) {
+func (w *fixture) create(object client.Object) {
 	w.t.Helper()
 	w.Expect(w.client.Create(w.t.Context(), object)).To(Succeed())
 }
 
-func (w *world) delete(object client.Object) {
+func (w *fixture) delete(object client.Object) {
 	w.t.Helper()
 	w.Expect(w.client.Delete(w.t.Context(), object)).To(Succeed())
 }
 
 // createCluster creates a Cluster as it is once its infrastructure is ready, at its reserved endpoint and with the authorities of its
 // control plane.
-func (w *world) createCluster(name string) *clusterv1.Cluster {
+func (w *fixture) createCluster(name string) *clusterv1.Cluster {
 	w.t.Helper()
 	w.createAuthorities(name)
 	return w.createClusterOnly(name)
 }
 
-func (w *world) createClusterOnly(name string) *clusterv1.Cluster {
+func (w *fixture) createClusterOnly(name string) *clusterv1.Cluster {
 	w.t.Helper()
 	address, port, err := w.simulator.Endpoint(w.namespace, name)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -180,7 +180,7 @@ func (w *world) createClusterOnly(name string) *clusterv1.Cluster {
 	return cluster
 }
 
-func (w *world) createAuthorities(cluster string) {
+func (w *fixture) createAuthorities(cluster string) {
 	w.t.Helper()
 	authorities := secret.NewCertificatesForInitialControlPlane(nil)
 	w.Expect(authorities.Generate()).To(Succeed())
@@ -197,7 +197,7 @@ func infrastructure(kind, name string) clusterv1.ContractVersionedObjectReferenc
 }
 
 // provisioned creates a Machine whose infrastructure and bootstrap data are ready.
-func (w *world) provisioned(cluster, name string, change ...func(*clusterv1.Machine)) *clusterv1.Machine {
+func (w *fixture) provisioned(cluster, name string, change ...func(*clusterv1.Machine)) *clusterv1.Machine {
 	w.t.Helper()
 	m := &clusterv1.Machine{ObjectMeta: w.meta(name)}
 	m.Labels = map[string]string{clusterv1.ClusterNameLabel: cluster}
@@ -225,7 +225,7 @@ func controlPlane(m *clusterv1.Machine) { m.Labels[clusterv1.MachineControlPlane
 func kept(m *clusterv1.Machine) { m.Finalizers = []string{clusterv1.MachineFinalizer} }
 
 // loseInfrastructure sets the status that Cluster API sets when the infrastructure is deleted.
-func (w *world) loseInfrastructure(m *clusterv1.Machine) {
+func (w *fixture) loseInfrastructure(m *clusterv1.Machine) {
 	w.t.Helper()
 	w.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(m), m)).To(Succeed())
 	m.Status.Conditions = []metav1.Condition{{
@@ -236,7 +236,7 @@ func (w *world) loseInfrastructure(m *clusterv1.Machine) {
 }
 
 // nodes returns the names of nodes in the cluster's API server and whether they are ready.
-func (w *world) nodes(cluster string) (map[string]corev1.ConditionStatus, error) {
+func (w *fixture) nodes(cluster string) (map[string]corev1.ConditionStatus, error) {
 	c, err := w.simulator.ClientFor(w.namespace, cluster)
 	if err != nil {
 		return nil, err
@@ -265,13 +265,13 @@ func ready(names ...string) map[string]corev1.ConditionStatus {
 	return nodes
 }
 
-func (w *world) eventuallyReady(cluster string, names ...string) {
+func (w *fixture) eventuallyReady(cluster string, names ...string) {
 	w.t.Helper()
 	w.Eventually(func() (map[string]corev1.ConditionStatus, error) { return w.nodes(cluster) }).Should(Equal(ready(names...)))
 }
 
 // workload returns a client of a simulated cluster that is up.
-func (w *world) workload(cluster string) client.Client {
+func (w *fixture) workload(cluster string) client.Client {
 	w.t.Helper()
 	c, err := w.simulator.ClientFor(w.namespace, cluster)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -279,7 +279,7 @@ func (w *world) workload(cluster string) client.Client {
 }
 
 // restConfig connects to a simulated cluster with only its endpoint and authorities, as Cluster API does.
-func (w *world) restConfig(cluster string) *rest.Config {
+func (w *fixture) restConfig(cluster string) *rest.Config {
 	w.t.Helper()
 	address, port, err := w.simulator.Endpoint(w.namespace, cluster)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -294,7 +294,7 @@ func (w *world) restConfig(cluster string) *rest.Config {
 // etcd connects to the etcd member of a node through the API server, as the kubeadm control plane provider does. It does not use that
 // provider's constructor, which shares a port-forwarding transport between the two connections that an etcd client opens at once, so that
 // one of them may be lost.
-func (w *world) etcd(cluster, node string) (*etcd.Client, error) {
+func (w *fixture) etcd(cluster, node string) (*etcd.Client, error) {
 	w.t.Helper()
 	ca, err := secret.Get(w.t.Context(), w.client, w.key(cluster), secret.EtcdCA)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -328,7 +328,7 @@ func (w *world) etcd(cluster, node string) (*etcd.Client, error) {
 	return &etcd.Client{EtcdClient: connection, Endpoint: endpoint, LeaderID: status.Leader, CallTimeout: callTimeout}, nil
 }
 
-func (w *world) clientCertificate(ca *corev1.Secret) tls.Certificate {
+func (w *fixture) clientCertificate(ca *corev1.Secret) tls.Certificate {
 	w.t.Helper()
 	certificate, err := certs.DecodeCertPEM(ca.Data[secret.TLSCrtDataName])
 	w.Expect(err).NotTo(HaveOccurred())
@@ -345,7 +345,7 @@ func (w *world) clientCertificate(ca *corev1.Secret) tls.Certificate {
 }
 
 // members returns the names of the etcd members and of their leader, as reported by the member on node.
-func (w *world) members(cluster, node string) (names []string, leader string, err error) {
+func (w *fixture) members(cluster, node string) (names []string, leader string, err error) {
 	c, err := w.etcd(cluster, node)
 	if err != nil {
 		return nil, "", err
@@ -365,7 +365,7 @@ func (w *world) members(cluster, node string) (names []string, leader string, er
 }
 
 // etcdAnswers performs a TLS handshake with the etcd member of a node.
-func (w *world) etcdAnswers(cluster, node string) error {
+func (w *fixture) etcdAnswers(cluster, node string) error {
 	w.t.Helper()
 	address, port, err := w.simulator.Endpoint(w.namespace, cluster)
 	w.Expect(err).NotTo(HaveOccurred())

@@ -19,9 +19,9 @@ import (
 func runDemo(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	options := demo.Options{Out: stdout}
 	flags := flag.NewFlagSet("e2e demo", flag.ContinueOnError)
-	chosen := all.Flag[provider.InDemo](flags, "Infrastructure provider to show")
+	chosen := all.Flag[provider.DemoProvider](flags, "Infrastructure provider to show")
 	flags.StringVar(&options.Flavor, "flavor", "", "Flavor of the cluster template, for example topology. Defaults to the template without a flavor.")
-	flags.StringVar(&options.Story, "story", "", "Scenario to run: "+strings.Join(demo.Stories(), ", ")+". Defaults to "+demo.StoryOutage+".")
+	flags.StringVar(&options.Scenario, "story", "", "Scenario to run: "+strings.Join(demo.Scenarios(), ", ")+". Defaults to "+demo.ScenarioOutage+".")
 	flags.BoolVar(&options.Keep, "keep", false, "Keep the environment and the cluster running until Ctrl-C.")
 	if err := tool.ParseFlags(flags, args); err != nil {
 		return err

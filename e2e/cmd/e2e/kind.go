@@ -26,7 +26,7 @@ func runKind(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.SetOutput(stderr)
 	flags.Usage = func() { usageOfKind(flags, stderr) }
 	name := flags.String("name", "faultline", "Name of the kind cluster.")
-	providers := flags.String("providers", provider.DefaultName, "Comma-separated list of providers to install: "+strings.Join(all.Names[provider.InKind](), ",")+".")
+	providers := flags.String("providers", provider.DefaultName, "Comma-separated list of providers to install: "+strings.Join(all.Names[provider.KindProvider](), ",")+".")
 	from := tool.SourceAuto
 	flags.Func("images", "Source of third-party images: published, build, or auto to use published images if a registry responds. Defaults to auto.", func(text string) (err error) {
 		from, err = tool.ParseSource(text)
@@ -57,7 +57,7 @@ func runKind(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		if err := environment.Up(ctx); err != nil {
 			return err
 		}
-		return welcome(stdout, environment)
+		return printUsage(stdout, environment)
 	case "down":
 		return environment.Down(ctx)
 	case "images":
@@ -99,10 +99,10 @@ func usageOfKind(flags *flag.FlagSet, w io.Writer) {
 }
 
 // providersInKind returns the providers in a comma-separated list of names.
-func providersInKind(names string) ([]provider.InKind, error) {
-	var found []provider.InKind
+func providersInKind(names string) ([]provider.KindProvider, error) {
+	var found []provider.KindProvider
 	for name := range strings.SplitSeq(names, ",") {
-		p, err := all.Named[provider.InKind](name)
+		p, err := all.Named[provider.KindProvider](name)
 		if err != nil {
 			return nil, err
 		}
@@ -111,8 +111,8 @@ func providersInKind(names string) ([]provider.InKind, error) {
 	return found, nil
 }
 
-// welcome prints how to use the running environment.
-func welcome(w io.Writer, e *kind.Environment) error {
+// printUsage prints how to use the running environment.
+func printUsage(w io.Writer, e *kind.Environment) error {
 	_, err := fmt.Fprintf(w, `
 export KUBECONFIG=%s
 export CLUSTERCTL_DISABLE_VERSIONCHECK=true

@@ -27,7 +27,7 @@ func subcommands() []subcommand {
 	return []subcommand{
 		{"demo", "runs a cluster over failure domains while a domain breaks and is repaired", runDemo},
 		{"bench", "measures the costs of a provider's manager", runBench},
-		{"storm", "kills a provider's manager at random moments and checks for lost resources", runStorm},
+		{"storm", "kills a provider's manager at random moments and checks for lost resources", runChaos},
 		{"kind", "creates a kind cluster with Cluster API, the providers and their simulators", runKind},
 		{"release", "writes the release files for clusterctl, kubectl and helm", runRelease},
 		{"vulncheck", "fails if a program of the repository has a known vulnerability", runVulncheck},

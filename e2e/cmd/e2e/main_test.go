@@ -12,7 +12,7 @@ import (
 )
 
 // None of them may start anything, such as a kind cluster.
-func TestWordsThatSayNothingAreRefusedInOneLine(t *testing.T) {
+func TestInvalidArgumentsAreRejected(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"":                             "a subcommand is required: e2e SUBCOMMAND",

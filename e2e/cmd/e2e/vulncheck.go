@@ -27,7 +27,7 @@ func runVulncheck(ctx context.Context, args []string, stdout, _ io.Writer) error
 	if err != nil {
 		return err
 	}
-	if err := vulncheck.Judge(found, time.Now()); err != nil {
+	if err := vulncheck.Check(found, time.Now()); err != nil {
 		return fmt.Errorf("programs have known vulnerabilities:\n%w", err)
 	}
 	_, err = fmt.Fprintln(stdout, "No program has a known vulnerability")

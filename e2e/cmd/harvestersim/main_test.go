@@ -27,7 +27,7 @@ import (
 	"github.com/faultline-io/faultline/shared/ports"
 )
 
-func TestClusterIsReachedWithTheKubeconfigThatIsWrittenAndAHostIsLost(t *testing.T) {
+func TestKubeconfigAndLostHost(t *testing.T) {
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(2 * time.Minute)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
@@ -91,7 +91,7 @@ func send(t *testing.T, method, url string) {
 	g.Expect(response.StatusCode).To(Equal(http.StatusNoContent))
 }
 
-func TestWrongFlagsAreRefused(t *testing.T) {
+func TestInvalidFlagsAreRejected(t *testing.T) {
 	g := NewWithT(t)
 	_, err := options{pool: "vips"}.settings()
 	g.Expect(err).To(MatchError(ContainSubstring("NAME,SUBNET,FIRST,LAST")))

@@ -23,7 +23,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-func TestHostsAppearAndADomainIsLost(t *testing.T) {
+func TestHostsAndLostDomain(t *testing.T) {
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(2 * time.Minute)
 	env := testenv.Start(t, testenv.Options{})

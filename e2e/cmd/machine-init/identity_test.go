@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestIdentityIsLearntOnce(t *testing.T) {
+func TestIdentityIsReadOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	asked := 0
@@ -33,7 +33,7 @@ func TestIdentityIsLearntOnce(t *testing.T) {
 	g.Expect(identity(t.Context(), file, "")).To(BeEmpty(), "nobody to ask")
 }
 
-func TestNameSurvivesAPowerCut(t *testing.T) {
+func TestHostnameSurvivesPowerLoss(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	from, to := filepath.Join(t.TempDir(), "previous-hostname"), filepath.Join(t.TempDir(), "hostname")

@@ -20,7 +20,7 @@ func TestSplitKeepsSecretsFromSystemd(t *testing.T) {
 	g.Expect(others).To(Equal([]string{"container=docker", "PATH=/bin"}))
 }
 
-func TestMachinesReachEachOthersPods(t *testing.T) {
+func TestPodRoutes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	address := net.IPv4(172, 18, 0, 7)
@@ -32,7 +32,7 @@ func TestMachinesReachEachOthersPods(t *testing.T) {
 	g.Expect(strings.Count(commands, "\n")).To(Equal(252))
 }
 
-func TestAKubeletWithoutACloudProviderIsToldWhatThatWouldTellIt(t *testing.T) {
+func TestKubeletArgumentsWithoutCloudProvider(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	address := net.IPv4(172, 18, 0, 7)

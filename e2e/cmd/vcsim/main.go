@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	containers := flags.Bool("containers", false, "Run guests as the containers that RUN.container of the machines names.")
 	control := flags.String("control", ":8990", "Bind address of the control API, where guests read their UUID and tests inject faults.")
 	var faults []simulator.Option
-	flags.Func("fault", "Inject the `fault` at the start: "+faultWords()+". Can be repeated.", func(value string) error { //nolint:contextcheck // A vCenter has the fault from its start to its end.
+	flags.Func("fault", "Inject the `fault` at the start: "+faultWords()+". Can be repeated.", func(value string) error { //nolint:contextcheck // The fault lasts as long as the simulator.
 		words := strings.Split(value, "/")
 		faults = append(faults, simulator.WithFault(words[0], words[1:]...))
 		return nil
@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server, err := simulator.New(chosen.layout, append([]simulator.Option{ //nolint:contextcheck // It lives until it is closed.
+	server, err := simulator.New(chosen.layout, append([]simulator.Option{ //nolint:contextcheck // The simulator runs until it is closed.
 		simulator.WithListen(address), simulator.WithCredentials(*username, *password), simulator.WithGuestDelay(*delay),
 	}, faults...)...)
 	if err != nil {

@@ -34,7 +34,7 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-func TestEveryFaultIsMadeAndEndedOverHTTP(t *testing.T) {
+func TestFaultsOverHTTP(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	server := simulator.Start(t, simulator.ThreeZones())
@@ -61,14 +61,14 @@ func TestEveryFaultIsMadeAndEndedOverHTTP(t *testing.T) {
 	g.Expect(do(http.MethodPut, "/faults/weather")).To(Equal(http.StatusUnprocessableEntity))
 }
 
-func TestEveryFaultIsInTheHelp(t *testing.T) {
+func TestHelpListsFaults(t *testing.T) {
 	t.Parallel()
 	for _, fault := range simulator.Faults() {
 		NewWithT(t).Expect(faultWords()).To(ContainSubstring(fault.Usage()))
 	}
 }
 
-func TestDescribeHasWhatTemplatesNeed(t *testing.T) {
+func TestDescribeHasTemplateVariables(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []string{"three-zones", "three-datacenters", "host-groups"} {
 		g := NewWithT(t)

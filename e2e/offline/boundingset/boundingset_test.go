@@ -11,7 +11,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/offline/boundingset"
 )
 
-func TestTheSetIsReadAsTheKernelWritesIt(t *testing.T) {
+func TestParseBoundingSet(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	set, err := boundingset.Read("Name:\tx\nCapBnd:\t000001fffeffffff\nSeccomp:\t0\n")

@@ -17,16 +17,17 @@ import (
 )
 
 // providers returns all providers. A new provider needs one more line here.
-func providers() []provider.Installed {
-	return []provider.Installed{
+func providers() []provider.Provider {
+	return []provider.Provider{
 		harvester.Provider{},
 		metal3.Provider{Operator: metal3.OperatorOf(os.Getenv)},
 		vsphere.Provider{},
 	}
 }
 
-// Providers returns the providers that implement T: provider.InDemo, InStorm, InKind, benchmark.Provider, or provider.Installed for all.
-func Providers[T provider.Installed]() []T {
+// Providers returns the providers that implement T: provider.DemoProvider, ChaosProvider, KindProvider, benchmark.Provider, or
+// provider.Provider for all.
+func Providers[T provider.Provider]() []T {
 	var able []T
 	for _, p := range providers() {
 		if p, ok := p.(T); ok {
@@ -37,7 +38,7 @@ func Providers[T provider.Installed]() []T {
 }
 
 // Named returns the provider with a name that implements T.
-func Named[T provider.Installed](name string) (found T, err error) {
+func Named[T provider.Provider](name string) (found T, err error) {
 	able := Providers[T]()
 	i := slices.IndexFunc(able, func(p T) bool { return p.Describe().Name == name })
 	if i < 0 {
@@ -47,7 +48,7 @@ func Named[T provider.Installed](name string) (found T, err error) {
 }
 
 // Names returns the names of the providers that implement T.
-func Names[T provider.Installed]() []string {
+func Names[T provider.Provider]() []string {
 	var names []string
 	for _, p := range Providers[T]() {
 		names = append(names, p.Describe().Name)

@@ -17,38 +17,38 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-func TestEveryProviderIsFoundByItsName(t *testing.T) {
+func TestNamed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	for _, p := range Providers[provider.Installed]() {
-		named, err := Named[provider.Installed](p.Describe().Name)
+	for _, p := range Providers[provider.Provider]() {
+		named, err := Named[provider.Provider](p.Describe().Name)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(named.Describe().Name).To(Equal(p.Describe().Name))
 	}
-	_, err := Named[provider.Installed]("abacus")
-	g.Expect(err).To(MatchError(HaveSuffix(`"abacus" has no simulated infrastructure: must be one of ` + strings.Join(Names[provider.Installed](), ", "))))
+	_, err := Named[provider.Provider]("abacus")
+	g.Expect(err).To(MatchError(HaveSuffix(`"abacus" has no simulated infrastructure: must be one of ` + strings.Join(Names[provider.Provider](), ", "))))
 }
 
 // The demo, specs and templates find a provider's files by its name.
-func TestEveryProviderHasItsFiles(t *testing.T) {
+func TestProviderFilesExist(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	for _, name := range Names[provider.Installed]() {
+	for _, name := range Names[provider.Provider]() {
 		g.Expect(filepath.FromSlash("../../../providers/" + name + "/go.mod")).To(BeARegularFile())
 	}
-	for _, p := range Providers[provider.InDemo]() {
+	for _, p := range Providers[provider.DemoProvider]() {
 		about := p.Describe()
 		g.Expect(filepath.FromSlash("../../../templates/" + about.Name + "/cluster-template.yaml")).To(BeARegularFile())
 		g.Expect(filepath.FromSlash("../../../templates/" + about.Name + "/" + about.Template(""))).To(BeARegularFile())
 	}
-	for _, name := range Names[provider.InKind]() {
+	for _, name := range Names[provider.KindProvider]() {
 		g.Expect(filepath.FromSlash("../" + name + "/specs.yaml")).To(BeARegularFile())
 	}
 }
 
 func TestDescriptionsAreComplete(t *testing.T) {
 	t.Parallel()
-	for _, p := range Providers[provider.Installed]() {
+	for _, p := range Providers[provider.Provider]() {
 		g := NewWithT(t)
 		about := p.Describe()
 		for _, text := range []string{about.System, about.Namespace, about.Certificate, about.ClusterKind} {
@@ -58,7 +58,7 @@ func TestDescriptionsAreComplete(t *testing.T) {
 		g.Expect(slices.IsSorted(about.Domains)).To(BeTrue(), about.Name)
 		g.Expect(about.Kinds).NotTo(BeEmpty(), about.Name)
 	}
-	for _, p := range Providers[provider.InKind]() {
+	for _, p := range Providers[provider.KindProvider]() {
 		g := NewWithT(t)
 		for _, text := range []string{p.Simulator().Program, p.Simulator().Container} {
 			g.Expect(text).NotTo(BeEmpty(), p.Describe().Name)
@@ -69,14 +69,14 @@ func TestDescriptionsAreComplete(t *testing.T) {
 	}
 }
 
-func TestTheFlagRefusesWhatThereIsNot(t *testing.T) {
+func TestFlagRejectsUnknownProvider(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	chosen := Flag[provider.InDemo](flags, "Infrastructure provider")
+	chosen := Flag[provider.DemoProvider](flags, "Infrastructure provider")
 	g.Expect((*chosen).Describe().Name).To(Equal("vsphere"))
 	g.Expect(flags.Parse([]string{"--provider=metal3"})).To(Succeed())
 	g.Expect((*chosen).Describe().Name).To(Equal("metal3"))
-	g.Expect(flags.Parse([]string{"--provider=abacus"})).To(MatchError(ContainSubstring("must be one of " + strings.Join(Names[provider.InDemo](), ", "))))
+	g.Expect(flags.Parse([]string{"--provider=abacus"})).To(MatchError(ContainSubstring("must be one of " + strings.Join(Names[provider.DemoProvider](), ", "))))
 }

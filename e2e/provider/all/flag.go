@@ -11,7 +11,7 @@ import (
 )
 
 // Flag defines the flag -provider, which selects a provider that implements T. The default is provider.DefaultName.
-func Flag[T provider.Installed](flags *flag.FlagSet, about string) *T {
+func Flag[T provider.Provider](flags *flag.FlagSet, about string) *T {
 	chosen, _ := Named[T](provider.DefaultName)
 	flags.Func("provider", about+": "+strings.Join(Names[T](), " or ")+" (default "+provider.DefaultName+")", func(name string) (err error) {
 		chosen, err = Named[T](name)

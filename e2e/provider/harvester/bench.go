@@ -121,7 +121,7 @@ func rows(b benchmark.Batch, idle benchmark.Cost, watch time.Duration) []benchma
 		if b.Machines != upstreams {
 			return row
 		}
-		return row.Beside(value)
+		return row.WithUpstream(value)
 	}
 	return []benchmark.Row{
 		upstream(benchmark.Figure("seconds until all are ready", "%.1f", b.Seconds), "46.5").Below(aimReady),

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/benchmark"
 )
 
-func TestScaleIsReadFromWhatDiffers(t *testing.T) {
+func TestParseScale(t *testing.T) {
 	g := NewWithT(t)
 	full, err := ParseScale("1")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -26,7 +26,7 @@ func TestScaleIsReadFromWhatDiffers(t *testing.T) {
 	}
 }
 
-func TestReportTellsRequestsAtRestFromWatchesThatWereOpenedAgain(t *testing.T) {
+func TestReportSeparatesIdleRequestsFromReopenedWatches(t *testing.T) {
 	g := NewWithT(t)
 	idle := benchmark.Cost{CPU: 0.6, Calls: benchmark.Counts{"list nodes": 3, "watch virtualmachines": 4, "watch nodes": 1}}
 	text := benchmark.Table(rows(benchmark.Batch{Machines: 50}, idle, 10*time.Minute))

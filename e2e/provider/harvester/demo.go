@@ -44,7 +44,7 @@ type simulation struct {
 	management client.Client
 }
 
-// Simulate implements provider.Demonstrated.
+// Simulate implements provider.DemoProvider.
 func (Provider) Simulate(programs string) (provider.Simulation, error) {
 	address := lbv1.IPPool{}
 	address.Name = poolName
@@ -127,7 +127,7 @@ func (s *simulation) powerOff(ctx context.Context, vmi *kubevirtv1.VirtualMachin
 
 // Machines returns the virtual machines.
 func (s *simulation) Machines(ctx context.Context) ([]provider.Placement, error) {
-	found, err := Read(ctx, s.harvester.Client())
+	found, err := ListObjects(ctx, s.harvester.Client())
 	if err != nil {
 		return nil, err
 	}
@@ -151,16 +151,16 @@ func (s *simulation) Repair(ctx context.Context, zone string) (string, error) {
 	return "the hosts of " + zone + " have power again", s.harvester.SetFault(ctx, lostZone, false, zone)
 }
 
-// Abandon force-deletes the Pod of a machine that is being deleted on a host without power. Only a user can confirm that nothing runs
+// ReleaseHost force-deletes the Pod of a machine that is being deleted on a host without power. Only a user can confirm that nothing runs
 // there any more; Harvester waits for more than three minutes before it assumes so.
-func (s *simulation) Abandon(ctx context.Context, host string) ([]string, error) {
+func (s *simulation) ReleaseHost(ctx context.Context, host string) ([]string, error) {
 	var machine *infrav1.HarvesterMachine
 	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
 		var err error
 		if machine, err = s.waitsFor(ctx, host); machine != nil || err != nil {
 			return "", err
 		}
-		found, err := Read(ctx, s.harvester.Client())
+		found, err := ListObjects(ctx, s.harvester.Client())
 		if err != nil {
 			return "", err
 		}
@@ -198,10 +198,10 @@ func (s *simulation) waitsFor(ctx context.Context, host string) (*infrav1.Harves
 	return nil, nil
 }
 
-// Remains reports what virtual machines have left on Harvester.
-func (s *simulation) Remains(ctx context.Context) (string, error) {
+// Leftovers reports what virtual machines have left on Harvester.
+func (s *simulation) Leftovers(ctx context.Context) (string, error) {
 	c := s.harvester.Client()
-	found, err := Read(ctx, c)
+	found, err := ListObjects(ctx, c)
 	if err != nil {
 		return "", err
 	}

@@ -20,7 +20,7 @@ type Provider struct{}
 
 func zoneNames() []string { return []string{"zone-a", "zone-b", "zone-c"} }
 
-// Describe implements provider.Installed.
+// Describe implements provider.Provider.
 func (Provider) Describe() provider.Description {
 	version := infrav1.GroupVersion
 	return provider.Description{
@@ -35,7 +35,7 @@ func (Provider) Describe() provider.Description {
 	}
 }
 
-// AddToScheme implements provider.Installed.
+// AddToScheme implements provider.Provider.
 func (Provider) AddToScheme(scheme *runtime.Scheme) error { return infrav1.AddToScheme(scheme) }
 
 // Objects returns none: Harvester is outside the management cluster.

@@ -25,7 +25,7 @@ const (
 // CutOff returns the fault that powers off the hosts of a zone.
 func (Provider) CutOff(zone string) string { return lostZone + "/" + zone }
 
-// Simulator implements provider.Contained.
+// Simulator implements provider.KindProvider.
 func (Provider) Simulator() provider.Simulator {
 	return provider.Simulator{
 		Program: "harvestersim", Container: "harvester", Programs: []string{binaries.Etcd, binaries.APIServer, binaries.Scheduler},
@@ -33,8 +33,8 @@ func (Provider) Simulator() provider.Simulator {
 }
 
 // Start runs the simulated Harvester on the network of the node. It restarts it without state only if its image has changed.
-func (p Provider) Start(ctx context.Context, k provider.Kind) (provider.Beside, error) {
-	return k.Run(ctx, p.Simulator(), p.MachineContainer(".*"), p.arguments(k), provider.Telling{Within: startTimeout, Last: lastVariable})
+func (p Provider) Start(ctx context.Context, k provider.Kind) (provider.RunningSimulator, error) {
+	return k.Run(ctx, p.Simulator(), p.MachineContainer(".*"), p.arguments(k), provider.StartOptions{Timeout: startTimeout, LastVariable: lastVariable})
 }
 
 // arguments returns the docker arguments of the simulated Harvester. If virtual machines are containers, it starts them next to itself,
@@ -61,7 +61,7 @@ func (p Provider) arguments(k provider.Kind) []string {
 // FitTemplate returns templates unchanged.
 func (Provider) FitTemplate(template []byte, _ provider.Kind) ([]byte, error) { return template, nil }
 
-// MachineContainer implements provider.Contained.
+// MachineContainer implements provider.KindProvider.
 func (Provider) MachineContainer(machine string) string {
 	return "-vm-" + vmNamespace + "-" + machine + "$"
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-func TestAHarvesterInAContainerHasTheProgramsThatItRuns(t *testing.T) {
+func TestSimulatorImageHasPrograms(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	simulator := Provider{}.Simulator()
@@ -32,7 +32,7 @@ func TestAHarvesterInAContainerHasTheProgramsThatItRuns(t *testing.T) {
 	))
 }
 
-func TestAHarvesterOfGuestsThatBootReachesDockerAndAnswersForLoadBalancers(t *testing.T) {
+func TestSimulatorOfBootingGuestsUsesDockerAndLoadBalancers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	k := provider.Kind{Name: "x", Network: "kind", Label: "io.faultline.environment=x"}

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
-func stormModes() []provider.FaultMode[*simulator.Simulator, simulator.Option, simulator.Host] {
+func chaosModes() []provider.FaultMode[*simulator.Simulator, simulator.Option, simulator.Host] {
 	return provider.FaultModes("Harvester obeys immediately", simulator.Faults())
 }
 
@@ -19,4 +19,4 @@ func (h *target) Disturb(_ context.Context, random *rand.Rand) error {
 	return h.disturbance.Next(random)
 }
 
-func (h *target) Calm(context.Context) error { return h.disturbance.End() }
+func (h *target) EndDisturbances(context.Context) error { return h.disturbance.End() }

@@ -136,7 +136,7 @@ func (b batch) rows() []benchmark.Row {
 		return benchmark.Figure(name, "%.1f", float64(count)/float64(b.machines))
 	}
 	whole := b.association.Plus(b.provisioning)
-	last := benchmark.Figure("seconds until all have a host", "%.1f", b.associated).Beside(theirs.seconds)
+	last := benchmark.Figure("seconds until all have a host", "%.1f", b.associated).WithUpstream(theirs.seconds)
 	if aim := upstreams()[b.machines].aim; aim > 0 {
 		last = last.Below(aim)
 	}
@@ -144,16 +144,16 @@ func (b batch) rows() []benchmark.Row {
 		last,
 		benchmark.Figure("seconds from a machine's creation to its host, median", "%.2f", benchmark.Percentile(b.each, 50)),
 		benchmark.Figure("the same, 99th percentile", "%.2f", benchmark.Percentile(b.each, 99)),
-		per("Kubernetes requests a machine until it has its host", b.association.Work()).Beside("8-18").AtMost(aimHostRequests),
+		per("Kubernetes requests a machine until it has its host", b.association.Work()).WithUpstream("8-18").AtMost(aimHostRequests),
 		benchmark.Figure("lists of hosts in all", "%.0f", float64(b.association.Requests["list baremetalhosts"])).
-			Beside(fmt.Sprint(b.machines)).Zero(),
+			WithUpstream(fmt.Sprint(b.machines)).Zero(),
 		per("Kubernetes requests a machine until it is provisioned", whole.Work()),
 		per("events, leases and watches a machine", whole.Requests.Sum(benchmark.IsApart)),
-		benchmark.Figure("CPU-seconds of the manager until all have a host", "%.1f", b.association.CPU).Beside(theirs.cpu),
+		benchmark.Figure("CPU-seconds of the manager until all have a host", "%.1f", b.association.CPU).WithUpstream(theirs.cpu),
 		benchmark.Figure("CPU-seconds of the API server until all have a host", "%.1f", b.association.ServerCPU),
 		benchmark.Figure("seconds more until all are provisioned", "%.1f", b.provisioned),
 		benchmark.Figure("CPU-seconds of the manager in all", "%.1f", whole.CPU),
-		benchmark.Figure("MiB of the manager at its peak", "%.0f", mib(b.memory)).Beside(theirs.memory).Below(aimMemory),
+		benchmark.Figure("MiB of the manager at its peak", "%.0f", mib(b.memory)).WithUpstream(theirs.memory).Below(aimMemory),
 		benchmark.Figure("MiB of the API server at its peak", "%.0f", mib(b.serverMemory)),
 	}
 }

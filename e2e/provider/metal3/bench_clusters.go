@@ -33,9 +33,9 @@ const (
 
 // clusterStart holds the cost of restarting a manager whose clusters already exist.
 type clusterStart struct {
-	// judged is the number of seconds until the last cluster had the conditions ControlPlaneBalanced and WorkersBalanced, if they are
+	// reported is the number of seconds until the last cluster had the conditions ControlPlaneBalanced and WorkersBalanced, if they are
 	// expected.
-	judged float64
+	reported float64
 	// start is the cost until the manager was idle, and rest the cost while idle.
 	start, rest benchmark.Cost
 	// rss and peak are the manager's idle and highest memory in bytes; heap is the part of rss that its heap uses.
@@ -73,7 +73,7 @@ func (c *clusters) measure(ctx context.Context) error {
 	}
 	c.in.Progressf("starting the manager while spreading is enabled")
 	c.spread, err = c.start(ctx, func(ctx context.Context) (err error) {
-		c.uneven, err = c.judged(ctx)
+		c.uneven, err = c.waitForConditions(ctx)
 		return err
 	})
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *clusters) rows() []benchmark.Row {
 	}
 	return []benchmark.Row{
 		benchmark.Figure("of these not balanced", "%.0f", float64(c.uneven)),
-		benchmark.Figure("seconds from the manager's start until ControlPlaneBalanced is set on all", "%.1f", on.judged),
+		benchmark.Figure("seconds from the manager's start until ControlPlaneBalanced is set on all", "%.1f", on.reported),
 		requests("from the start until it is idle", on.start, off.start),
 		both("CPU-seconds of the manager until then", "%.1f", on.start.CPU, off.start.CPU),
 		both("CPU-seconds of the API server until then", "%.1f", on.start.ServerCPU, off.start.ServerCPU),
@@ -127,7 +127,7 @@ func (c *clusters) make(ctx context.Context) error {
 		return err
 	}
 	c.in.Progressf("letting the manager see them for the first time")
-	if _, err := c.in.FromStart(ctx, c, func() error { return c.acquaint(ctx) }); err != nil {
+	if _, err := c.in.FromStart(ctx, c, func() error { return c.initialize(ctx) }); err != nil {
 		return err
 	}
 	return c.in.Kill()
@@ -146,7 +146,7 @@ func (c *clusters) withoutManager(ctx context.Context) error {
 	probe := &infrav1.Metal3Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "probe"}}
 	probe.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: provider.Endpoint().Host, Port: provider.Endpoint().Port}
 	var last error
-	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, provider.PollInterval, true, func(ctx context.Context) (bool, error) {
 		last = c.in.Client.Create(ctx, probe.DeepCopy(), client.DryRunAll)
 		return last == nil, nil
 	})
@@ -166,9 +166,9 @@ func (c *clusters) each(ctx context.Context, do func(*spreadCluster, context.Con
 	return group.Wait()
 }
 
-// acquaint waits until the manager has published failure domains and assigned a host to every machine, then does the work of Cluster API,
+// initialize waits until the manager has published failure domains and assigned a host to every machine, then does the work of Cluster API,
 // and waits until the manager is idle.
-func (c *clusters) acquaint(ctx context.Context) error {
+func (c *clusters) initialize(ctx context.Context) error {
 	published := func(m *infrav1.Metal3Cluster) bool {
 		return conditions.IsTrue(m, infrav1.Metal3ClusterFailureDomainsReadyCondition)
 	}
@@ -205,9 +205,9 @@ func (c *clusters) await(ctx context.Context, done func(*infrav1.Metal3Cluster) 
 	return err
 }
 
-// judged waits until each cluster reports whether its control plane and its workers are balanced, verifies that, and returns the number
+// waitForConditions waits until each cluster reports whether its control plane and its workers are balanced, verifies that, and returns the number
 // of unbalanced control planes.
-func (c *clusters) judged(ctx context.Context) (uneven int, err error) {
+func (c *clusters) waitForConditions(ctx context.Context) (uneven int, err error) {
 	reasons := map[string]string{}
 	err = c.await(ctx, func(m *infrav1.Metal3Cluster) bool {
 		reasons[m.Name] = conditions.GetReason(m, faultlinev1.ControlPlaneBalancedCondition)
@@ -229,15 +229,15 @@ func (c *clusters) judged(ctx context.Context) (uneven int, err error) {
 	return uneven, nil
 }
 
-// start starts the killed manager. It returns the cost until the clusters are judged and the manager is idle, and then the cost while
+// start starts the killed manager. It returns the cost until the clusters report their balance and the manager is idle, and then the cost while
 // idle.
-func (c *clusters) start(ctx context.Context, judged func(context.Context) error) (s clusterStart, err error) {
+func (c *clusters) start(ctx context.Context, wait func(context.Context) error) (s clusterStart, err error) {
 	began := time.Now()
 	s.start, err = c.in.FromStart(ctx, c, func() error {
-		if err := judged(ctx); err != nil {
+		if err := wait(ctx); err != nil {
 			return err
 		}
-		s.judged = time.Since(began).Seconds()
+		s.reported = time.Since(began).Seconds()
 		return c.still(ctx)
 	})
 	if err != nil {

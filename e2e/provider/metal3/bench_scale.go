@@ -78,7 +78,7 @@ func measureScale(text, _ string) (benchmark.Plan, error) {
 
 // both returns a row with the figures with and without spreading.
 func both(name, format string, spread, not float64) benchmark.Row {
-	return benchmark.Figure(name, format, spread).Beside(fmt.Sprintf(format, not))
+	return benchmark.Figure(name, format, spread).WithUpstream(fmt.Sprintf(format, not))
 }
 
 const scaleNotes = `The manager assigns failure domains to workers that are spread; the Machines of the others name theirs. The Machines exist

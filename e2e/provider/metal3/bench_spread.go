@@ -57,7 +57,7 @@ func (p *spreadCluster) machine(number int) string {
 	return fmt.Sprintf("%s-%d", p.cluster.Name, number)
 }
 
-func (p *spreadCluster) played(c client.Client) providertest.ControlPlane {
+func (p *spreadCluster) asProviderTest(c client.Client) providertest.ControlPlane {
 	return providertest.ControlPlane{Client: c, Cluster: client.ObjectKey{Namespace: p.cluster.Name, Name: p.cluster.Name}}
 }
 
@@ -106,7 +106,7 @@ func (p *spreadCluster) create(ctx context.Context, c client.Client) error {
 		return err
 	}
 	ref := clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: "Metal3MachineTemplate", Name: controlPlaneTemplate}
-	if err := p.played(c).Create(ctx, controlPlaneMachines, ref); err != nil {
+	if err := p.asProviderTest(c).Create(ctx, controlPlaneMachines, ref); err != nil {
 		return err
 	}
 	if err := simulator.Create(ctx, c, name, layout); err != nil {
@@ -156,7 +156,7 @@ func (p *spreadCluster) createMachine(ctx context.Context, c client.Client, numb
 	if err := provider.Create(ctx, c, infra); err != nil {
 		return err
 	}
-	return p.played(c).Joined(ctx, name)
+	return p.asProviderTest(c).Joined(ctx, name)
 }
 
 // spread enables Advise for the control plane, and spreading of workers, although there are none.
@@ -172,10 +172,10 @@ func (p *spreadCluster) copyDomains(ctx context.Context, c client.Client) error 
 	if err := c.Get(ctx, client.ObjectKey{Namespace: p.cluster.Name, Name: p.cluster.Name}, infra); err != nil {
 		return fmt.Errorf("reading Metal3Cluster %s: %w", p.cluster.Name, err)
 	}
-	return p.played(c).CopyDomains(ctx, infra)
+	return p.asProviderTest(c).CopyDomains(ctx, infra)
 }
 
 // report makes the control plane report a rollout, as if a machine were not up to date. Only the rebalancer handles that event.
 func (p *spreadCluster) report(ctx context.Context, c client.Client) error {
-	return p.played(c).Report(ctx, false)
+	return p.asProviderTest(c).Report(ctx, false)
 }

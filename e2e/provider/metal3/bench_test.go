@@ -12,7 +12,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/benchmark"
 )
 
-func TestTheScaleIsReadFromWhatDiffers(t *testing.T) {
+func TestParseScale(t *testing.T) {
 	g := NewWithT(t)
 	full, err := ParseScale("1")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -61,7 +61,7 @@ func expectMissed(t *testing.T, rows []benchmark.Row, missed string) {
 	g.Expect(text).To(MatchRegexp(`(?m)%s.*MISSED$`, missed))
 }
 
-func TestTheReportOfClustersMarksMissedAims(t *testing.T) {
+func TestClusterReportMarksMissedTargets(t *testing.T) {
 	asked := func(request string) func(*clusters) {
 		return func(c *clusters) { c.spread.rest.Requests = benchmark.Counts{request: 1} }
 	}
@@ -87,7 +87,7 @@ func TestTheReportOfClustersMarksMissedAims(t *testing.T) {
 	}
 }
 
-func TestTheReportOfWorkersMarksMissedAims(t *testing.T) {
+func TestWorkerReportMarksMissedTargets(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(spread, named *workers)
 		missed string
@@ -110,7 +110,7 @@ func TestTheReportOfWorkersMarksMissedAims(t *testing.T) {
 	}
 }
 
-func TestHalfOfTheClustersHaveMachinesThatAreToBeMovedToFreeHosts(t *testing.T) {
+func TestHalfOfClustersNeedMoves(t *testing.T) {
 	for number := range 6 {
 		g := NewWithT(t)
 		p := newSpreadCluster(number)

@@ -112,7 +112,7 @@ func (w *workers) measure(ctx context.Context, e *benchmark.Environment, spread 
 // deploy creates the MachineDeployment, and enables or disables spreading. Machines that should be spread name no failure domain.
 func (y *benchSetup) deploy(ctx context.Context, replicas int, spread bool) error {
 	md := &clusterv1.MachineDeployment{ObjectMeta: y.Cluster.Meta(deployment), Spec: clusterv1.MachineDeploymentSpec{
-		ClusterName: y.name, Replicas: new(int32(replicas)), //nolint:gosec // It is a number of machines.
+		ClusterName: y.name, Replicas: new(int32(replicas)), //nolint:gosec // A number of machines fits.
 		Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: deployment}},
 	}}
 	md.OwnerReferences = []metav1.OwnerReference{y.Cluster.Owner}

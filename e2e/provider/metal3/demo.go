@@ -41,10 +41,10 @@ type simulation struct {
 	booted map[string]client.ObjectKey
 }
 
-// Simulate implements provider.Demonstrated.
+// Simulate implements provider.DemoProvider.
 func (p Provider) Simulate(string) (provider.Simulation, error) {
 	if p.Operator.Program != "" {
-		return NewOperated(hostsPerRack, p.Operator)
+		return NewOperatorSimulation(hostsPerRack, p.Operator)
 	}
 	return threeRacks(hostsPerRack), nil
 }
@@ -191,9 +191,9 @@ func (m *simulation) Break(ctx context.Context, rack string) (string, error) {
 	return rack + " lost power", m.operator.LoseDomain(ctx, rack)
 }
 
-// Abandon removes the host of a machine that is being deleted. Nothing shows whether a host without power still runs, so the provider
+// ReleaseHost removes the host of a machine that is being deleted. Nothing shows whether a host without power still runs, so the provider
 // keeps the machine until a user confirms that it does not. The operator releases such a host only if it is force-detached.
-func (m *simulation) Abandon(ctx context.Context, name string) ([]string, error) {
+func (m *simulation) ReleaseHost(ctx context.Context, name string) ([]string, error) {
 	return abandon(ctx, m.client, name)
 }
 
@@ -220,16 +220,16 @@ func abandon(ctx context.Context, c client.Client, name string) (notes []string,
 	if err != nil {
 		return nil, err
 	}
-	note, err := giveUp(ctx, c, host)
+	note, err := detachAndDelete(ctx, c, host)
 	if err != nil {
 		return nil, err
 	}
 	return append(notes, note), nil
 }
 
-// giveUp forces the operator to detach a host, and then deletes the host: the operator requeues a host that is deleted before that only
+// detachAndDelete forces the operator to detach a host, and then deletes the host: the operator requeues a host that is deleted before that only
 // after a long delay.
-func giveUp(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHost) (note string, err error) {
+func detachAndDelete(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHost) (note string, err error) {
 	before := host.DeepCopy()
 	metav1.SetMetaDataAnnotation(&host.ObjectMeta, bmov1alpha1.DetachedAnnotation, `{"force":true}`)
 	if err := c.Patch(ctx, host, client.MergeFrom(before)); err != nil {
@@ -261,8 +261,8 @@ func (m *simulation) Repair(ctx context.Context, rack string) (string, error) {
 	return rack + " has power again", simulator.Create(ctx, m.client, provider.DemoNamespace, m.racks)
 }
 
-// Remains returns a host that is not available, empty and healthy.
-func (m *simulation) Remains(ctx context.Context) (string, error) {
+// Leftovers returns a host that is not available, empty and healthy.
+func (m *simulation) Leftovers(ctx context.Context) (string, error) {
 	return unused(ctx, m.client, m.racks)
 }
 

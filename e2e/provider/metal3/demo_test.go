@@ -16,7 +16,7 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-func TestIdentityOfAHost(t *testing.T) {
+func TestHostIdentity(t *testing.T) {
 	g := NewWithT(t)
 	boot := simulator.Boot{
 		Host:     &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "rack-a-host-001"}},
@@ -38,8 +38,8 @@ func TestIdentityOfAHost(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("rack-a-host-001")))
 }
 
-// TestRacksAreTheSameEachTime expects Repair to recreate the host that was abandoned.
-func TestRacksAreTheSameEachTime(t *testing.T) {
+// TestRacksAreDeterministic expects Repair to recreate the released host.
+func TestRacksAreDeterministic(t *testing.T) {
 	g := NewWithT(t)
 	m := threeRacks(hostsPerRack)
 	hosts := m.racks.Hosts(provider.DemoNamespace)

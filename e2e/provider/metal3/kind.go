@@ -24,35 +24,35 @@ const operatorKubeconfig = "/kubeconfig"
 // CutOff returns the fault that powers off the hosts of a rack.
 func (Provider) CutOff(rack string) string { return "lost-domains/" + rack }
 
-// Simulator implements provider.Contained.
+// Simulator implements provider.KindProvider.
 func (Provider) Simulator() provider.Simulator {
 	return provider.Simulator{Program: "hostsim", Container: "operator", InCluster: true}
 }
 
 // Start runs the simulated bare-metal operator next to the node. It is restarted if its image or the cluster has changed. Except for
 // faults, all of its state is in the cluster's hosts.
-func (p Provider) Start(ctx context.Context, k provider.Kind) (provider.Beside, error) {
+func (p Provider) Start(ctx context.Context, k provider.Kind) (provider.RunningSimulator, error) {
 	if err := connectRacks(ctx, k); err != nil {
-		return provider.Beside{}, err
+		return provider.RunningSimulator{}, err
 	}
 	sum, err := p.writeKubeconfig(ctx, k)
 	if err != nil {
-		return provider.Beside{}, err
+		return provider.RunningSimulator{}, err
 	}
 	name := k.Container(p.Simulator())
 	running, err := k.Docker.Run(ctx, "ps", "--quiet", "--filter", "name=^"+name+"$", "--filter", "label="+docker.SourceLabel+"="+sum)
 	if err != nil {
-		return provider.Beside{}, err
+		return provider.RunningSimulator{}, err
 	}
 	if running == "" {
 		if err := k.Docker.Remove(ctx, name); err != nil {
-			return provider.Beside{}, err
+			return provider.RunningSimulator{}, err
 		}
 		if _, err := k.Docker.Run(ctx, p.arguments(k, sum)...); err != nil {
-			return provider.Beside{}, err
+			return provider.RunningSimulator{}, err
 		}
 	}
-	return provider.Beside{Variables: imageVariables(), Network: machineNetwork(k)}, nil
+	return provider.RunningSimulator{Variables: imageVariables(), Network: machineNetwork(k)}, nil
 }
 
 // imageVariables returns the variables of the image. Its checksum is not verified, but the templates require one.

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-func TestAnOperatorOfBootingHostsReachesDocker(t *testing.T) {
+func TestOperatorOfBootingHostsUsesDocker(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	k := provider.Kind{Name: "x", Network: "kind", Label: "io.faultline.environment=x"}
@@ -23,7 +23,7 @@ func TestAnOperatorOfBootingHostsReachesDocker(t *testing.T) {
 }
 
 // Docker uses the gateway of a container's first network by name, and the node must keep its gateway.
-func TestHostsThatBootAreOnANetworkOfTheirOwn(t *testing.T) {
+func TestBootingHostsHaveTheirNetwork(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	k := provider.Kind{Name: "x", Network: "kind"}

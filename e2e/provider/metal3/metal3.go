@@ -27,7 +27,7 @@ type Provider struct {
 
 func rackNames() []string { return []string{"rack-a", "rack-b", "rack-c"} }
 
-// Describe implements provider.Installed.
+// Describe implements provider.Provider.
 func (Provider) Describe() provider.Description {
 	version, hosts := infrav1.GroupVersion, bmov1alpha1.GroupVersion
 	return provider.Description{
@@ -47,7 +47,7 @@ func (Provider) Describe() provider.Description {
 	}
 }
 
-// AddToScheme implements provider.Installed.
+// AddToScheme implements provider.Provider.
 func (Provider) AddToScheme(scheme *runtime.Scheme) error {
 	return errors.Join(simulator.AddToScheme(scheme), infrav1.AddToScheme(scheme))
 }

@@ -29,13 +29,13 @@ type mode struct {
 	calm    func(*target, context.Context) error
 }
 
-// stormModes returns the obedient mode, the faults of the simulator whose Storm is set, and disturbances by other writers.
-func stormModes() []mode {
+// chaosModes returns the obedient mode, the faults of the simulator whose Storm is set, and disturbances by other writers.
+func chaosModes() []mode {
 	var modes []mode
 	for _, of := range provider.FaultModes("hosts obey immediately", simulator.Faults()) {
 		modes = append(modes, mode{FaultMode: of})
 	}
-	refusing, busy := mode{begin: (*target).install, disturb: (*target).refuse, calm: (*target).accept}, mode{begin: (*target).beBusy}
+	refusing, busy := mode{begin: (*target).install, disturb: (*target).refuse, calm: (*target).accept}, mode{begin: (*target).writeConcurrently}
 	refusing.Mode = provider.Mode{
 		Name: "refusing", Is: "the API server denies the provider's writes to some hosts, as the operator's webhook does for invalid hosts",
 	}
@@ -63,7 +63,7 @@ func (m *target) Disturb(ctx context.Context, random *rand.Rand) error {
 	return m.faults.Next(random)
 }
 
-func (m *target) Calm(ctx context.Context) error {
+func (m *target) EndDisturbances(ctx context.Context) error {
 	if m.mode.calm != nil {
 		return m.mode.calm(m, ctx)
 	}
@@ -104,18 +104,18 @@ func (m *target) refuse(ctx context.Context, random *rand.Rand) error {
 		if err := m.patch(ctx, host, `{"metadata":{"annotations":{"`+refusedAnnotation+`":""}}}`); err != nil {
 			return err
 		}
-		m.troubled = append(m.troubled, host)
+		m.refusedHosts = append(m.refusedHosts, host)
 	}
 	return nil
 }
 
 func (m *target) accept(ctx context.Context) error {
-	for _, host := range m.troubled {
+	for _, host := range m.refusedHosts {
 		if err := m.patch(ctx, host, `{"metadata":{"annotations":{"`+refusedAnnotation+`":null}}}`); err != nil {
 			return err
 		}
 	}
-	m.troubled = nil
+	m.refusedHosts = nil
 	return nil
 }
 
@@ -130,15 +130,15 @@ func (m *target) patch(ctx context.Context, host types.NamespacedName, patch str
 // writeEvery is the interval of another writer's writes to random hosts: short enough to sometimes come between a read and a write.
 const writeEvery = 20 * time.Millisecond
 
-// beBusy writes to hosts until Close.
-func (m *target) beBusy(ctx context.Context) error {
+// writeConcurrently writes to hosts until Close.
+func (m *target) writeConcurrently(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	random := provider.Random(m.seed, "another client")
 	var writer sync.WaitGroup
 	writer.Go(func() {
 		for i := 0; provider.Pause(ctx, writeEvery) == nil; i++ {
 			if err := m.patch(ctx, m.host(random), fmt.Sprintf(`{"metadata":{"annotations":{"storm.faultline.io/written":"%d"}}}`, i)); err != nil && ctx.Err() == nil {
-				m.complain("another client", err.Error())
+				m.recordFault("another client", err.Error())
 			}
 		}
 	})

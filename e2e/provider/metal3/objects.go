@@ -49,7 +49,7 @@ func counted(ctx context.Context, api client.Client, infra *infrav1.Metal3Cluste
 			return published.Name == domain.Name && published.Attributes["freeHosts"] == strconv.Itoa(domain.Hosts)
 		})
 	}
-	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, provider.PollInterval, true, func(ctx context.Context) (bool, error) {
 		err := api.Get(ctx, client.ObjectKeyFromObject(infra), infra)
 		return err == nil && !slices.ContainsFunc(domains, missing), err
 	})

@@ -91,8 +91,8 @@ func (Operator) environment(endpoint, certificates string) ([]string, error) {
 	}, nil
 }
 
-// Operated is a simulation with racks of hosts that the real operator manages.
-type Operated struct {
+// OperatorSimulation is a simulation with racks of hosts that the real operator manages.
+type OperatorSimulation struct {
 	racks    simulator.Layout
 	operator Operator
 	ironic   *ironic.Server
@@ -101,12 +101,12 @@ type Operated struct {
 
 	client    client.Client
 	workloads *workload.Simulator
-	bodies    bodies
+	bodies    nodeBooter
 }
 
-// NewOperated returns a simulation like Racks, with the real operator.
-func NewOperated(hosts int, operator Operator) (*Operated, error) {
-	o := &Operated{operator: operator, bodies: bodies{wanted: map[string]ironic.Machine{}, running: map[string]client.ObjectKey{}, changed: make(chan struct{}, 1)}}
+// NewOperatorSimulation returns a simulation like Racks, with the real operator.
+func NewOperatorSimulation(hosts int, operator Operator) (*OperatorSimulation, error) {
+	o := &OperatorSimulation{operator: operator, bodies: nodeBooter{wanted: map[string]ironic.Machine{}, running: map[string]client.ObjectKey{}, changed: make(chan struct{}, 1)}}
 	o.racks = layout(hosts)
 	o.ironic = ironic.New(ironic.WithObserver(o.bodies.want), ironic.WithDelays(ironic.Delays{
 		Step: 500 * time.Millisecond, Inspecting: time.Second, Deploying: 2 * time.Second, Cleaning: time.Second, Power: 500 * time.Millisecond,
@@ -122,18 +122,20 @@ func NewOperated(hosts int, operator Operator) (*Operated, error) {
 }
 
 // Ironic returns the simulated Ironic.
-func (o *Operated) Ironic() *ironic.Server { return o.ironic }
+func (o *OperatorSimulation) Ironic() *ironic.Server { return o.ironic }
 
 // endpoint returns the URL of Ironic's API.
-func (o *Operated) endpoint() string { return "http://" + o.listener.Addr().String() + "/v1/" }
+func (o *OperatorSimulation) endpoint() string {
+	return "http://" + o.listener.Addr().String() + "/v1/"
+}
 
 // Setup implements provider.Simulation.
-func (o *Operated) Setup(string) (provider.Setup, error) {
+func (o *OperatorSimulation) Setup(string) (provider.Setup, error) {
 	return setup("curl " + o.endpoint() + "nodes"), nil
 }
 
 // Join installs the operator and creates the hosts.
-func (o *Operated) Join(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) (run func(context.Context) error, err error) {
+func (o *OperatorSimulation) Join(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) (run func(context.Context) error, err error) {
 	o.workloads = workloads
 	if o.client, err = connect(in); err != nil {
 		return nil, err
@@ -154,7 +156,7 @@ func (o *Operated) Join(ctx context.Context, in *managementcluster.Cluster, work
 }
 
 // Machines returns the claimed hosts, running if they are powered on.
-func (o *Operated) Machines(ctx context.Context) ([]provider.Placement, error) {
+func (o *OperatorSimulation) Machines(ctx context.Context) ([]provider.Placement, error) {
 	hosts, err := simulator.Placements(ctx, o.client, provider.DemoNamespace)
 	if err != nil {
 		return nil, err
@@ -177,12 +179,12 @@ func (o *Operated) Machines(ctx context.Context) ([]provider.Placement, error) {
 func nodeName(host client.ObjectKey) string { return host.Namespace + "~" + host.Name }
 
 // Break powers off a rack, including its BMCs.
-func (o *Operated) Break(ctx context.Context, rack string) (string, error) {
-	return rack + " lost power", o.Dark(ctx, rack, true)
+func (o *OperatorSimulation) Break(ctx context.Context, rack string) (string, error) {
+	return rack + " lost power", o.SetRackPower(ctx, rack, true)
 }
 
-// Dark powers a rack off or on, including its BMCs.
-func (o *Operated) Dark(ctx context.Context, rack string, dark bool) error {
+// SetRackPower powers a rack off or on, including its BMCs.
+func (o *OperatorSimulation) SetRackPower(ctx context.Context, rack string, dark bool) error {
 	for _, host := range o.racks.Hosts(provider.DemoNamespace) {
 		if host.Labels[simulator.DomainLabel] != rack {
 			continue
@@ -194,32 +196,32 @@ func (o *Operated) Dark(ctx context.Context, rack string, dark bool) error {
 	return nil
 }
 
-// Abandon implements provider.Simulation.
-func (o *Operated) Abandon(ctx context.Context, name string) ([]string, error) {
+// ReleaseHost implements provider.Simulation.
+func (o *OperatorSimulation) ReleaseHost(ctx context.Context, name string) ([]string, error) {
 	return abandon(ctx, o.client, name)
 }
 
 // Repair restores power, and recreates the abandoned hosts.
-func (o *Operated) Repair(ctx context.Context, rack string) (string, error) {
-	if err := o.Dark(ctx, rack, false); err != nil {
+func (o *OperatorSimulation) Repair(ctx context.Context, rack string) (string, error) {
+	if err := o.SetRackPower(ctx, rack, false); err != nil {
 		return "", err
 	}
 	return rack + " has power again", simulator.Create(ctx, o.client, provider.DemoNamespace, o.racks)
 }
 
-// Remains returns a host that is not available, empty and healthy.
-func (o *Operated) Remains(ctx context.Context) (string, error) {
+// Leftovers returns a host that is not available, empty and healthy.
+func (o *OperatorSimulation) Leftovers(ctx context.Context) (string, error) {
 	return unused(ctx, o.client, o.racks)
 }
 
 // Close stops Ironic.
-func (o *Operated) Close() { _ = o.server.Close() }
+func (o *OperatorSimulation) Close() { _ = o.server.Close() }
 
 // bootRetry is the retry interval of a machine that cannot boot yet.
 const bootRetry = 500 * time.Millisecond
 
-// bodies are the in-memory machines that run on hosts.
-type bodies struct {
+// nodeBooter boots in-memory machines on hosts.
+type nodeBooter struct {
 	mu sync.Mutex
 	// wanted is the desired state of Ironic's machines by node, and running the Machines that are powered on for it.
 	wanted  map[string]ironic.Machine
@@ -228,7 +230,7 @@ type bodies struct {
 }
 
 // want stores the state of a machine. It does not block.
-func (b *bodies) want(machine ironic.Machine) {
+func (b *nodeBooter) want(machine ironic.Machine) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.wanted[machine.Name] = machine
@@ -239,7 +241,7 @@ func (b *bodies) want(machine ironic.Machine) {
 }
 
 // follow powers Machines on and off until ctx ends.
-func (b *bodies) follow(ctx context.Context, workloads *workload.Simulator) {
+func (b *nodeBooter) follow(ctx context.Context, workloads *workload.Simulator) {
 	for {
 		var again <-chan time.Time
 		if err := b.catchUp(ctx, workloads); err != nil {
@@ -255,7 +257,7 @@ func (b *bodies) follow(ctx context.Context, workloads *workload.Simulator) {
 	}
 }
 
-func (b *bodies) catchUp(ctx context.Context, workloads *workload.Simulator) (err error) {
+func (b *nodeBooter) catchUp(ctx context.Context, workloads *workload.Simulator) (err error) {
 	b.mu.Lock()
 	wanted := maps.Clone(b.wanted)
 	b.mu.Unlock()
@@ -275,7 +277,7 @@ func (b *bodies) catchUp(ctx context.Context, workloads *workload.Simulator) (er
 	return err
 }
 
-func (b *bodies) boot(ctx context.Context, workloads *workload.Simulator, machine ironic.Machine) error {
+func (b *nodeBooter) boot(ctx context.Context, workloads *workload.Simulator, machine ironic.Machine) error {
 	namespace, name, _ := strings.Cut(machine.Name, "~")
 	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	key, as, err := identityOf(simulator.Boot{Host: host, UserData: []byte(machine.Runs.UserData), MetaData: machine.Runs.MetaData})

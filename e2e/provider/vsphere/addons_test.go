@@ -127,7 +127,7 @@ func of[T any](t *testing.T, a addons, kind, name string) *T {
 	return nil
 }
 
-func TestWhatTemplatesInstallIsOfKnownKindsAndFields(t *testing.T) {
+func TestTemplateAddonsHaveKnownFields(t *testing.T) {
 	t.Parallel()
 	strict := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 	for _, a := range allAddons(t) {
@@ -161,7 +161,7 @@ type cloudConfig struct {
 	} `json:"vcenter"`
 }
 
-func TestTheCloudProviderAndTheCSIDriverReachAVCenterWithAPort(t *testing.T) {
+func TestAddonsSupportVCenterPort(t *testing.T) {
 	t.Parallel()
 	for server, want := range map[string]struct {
 		host string
@@ -200,7 +200,7 @@ func TestTheCloudProviderAndTheCSIDriverReachAVCenterWithAPort(t *testing.T) {
 }
 
 // Dry runs create nothing, so the namespace is created first, as in a cluster.
-func TestAnAPIServerTakesWhatTemplatesInstall(t *testing.T) {
+func TestAPIServerAcceptsTemplateAddons(t *testing.T) {
 	t.Parallel()
 	api, err := client.New(testenv.Start(t, testenv.Options{Scheme: scheme.Scheme}).Config, client.Options{Scheme: scheme.Scheme})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -221,7 +221,7 @@ func TestAnAPIServerTakesWhatTemplatesInstall(t *testing.T) {
 }
 
 // Objects that pods reference must be among the installed ones, because an API server does not check that.
-func TestPodsOfTheCSIDriverFindWhatTheyName(t *testing.T) {
+func TestCSIDriverReferencesExist(t *testing.T) {
 	t.Parallel()
 	for _, a := range allAddons(t) {
 		g := NewWithT(t)
@@ -259,7 +259,7 @@ func TestPodsOfTheCSIDriverFindWhatTheyName(t *testing.T) {
 	}
 }
 
-func TestVolumesFollowZonesWhereATemplateDescribesThem(t *testing.T) {
+func TestVolumesUseZonesOfTemplate(t *testing.T) {
 	t.Parallel()
 	for _, a := range allAddons(t) {
 		g := NewWithT(t)
@@ -287,7 +287,7 @@ func TestVolumesFollowZonesWhereATemplateDescribesThem(t *testing.T) {
 }
 
 // The CSI driver can be omitted with a selector, as documented in the README.
-func TestWhatInstallsTheCSIDriverCanBeLeftOut(t *testing.T) {
+func TestCSIDriverCanBeDisabled(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("../../../templates/vsphere/cluster-template*.yaml")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())

@@ -76,7 +76,7 @@ func measure(vms []int, _ string) benchmark.Plan {
 			Run:  func(ctx context.Context, e *benchmark.Environment) error { return idle(ctx, e, most) },
 		},
 		benchmark.Scenario{Name: "zones", Title: "Zone check (calls for each due check, without those of the stream)", Run: zones})
-	neighbours := benchmark.Neighbours{One: "a vCenter", Alone: "17", Beside: "295", Start: startNeighbour}
+	neighbours := benchmark.Neighbours{One: "a vCenter", Alone: "17", Upstream: "295", Start: startNeighbour}
 	return benchmark.Plan{
 		Ours: "Faultline", Upstream: "CAPV v1.14.0", Scenarios: append(scenarios, neighbours.Scenarios()...),
 		Notes: `Calls are counted at the vCenter, including those of the stream unless stated otherwise. Requests are those in the API
@@ -108,16 +108,16 @@ func rollout(ctx context.Context, e *benchmark.Environment, n int, opts ...simul
 func rolloutRows(b benchmark.Batch) []benchmark.Row {
 	ready := benchmark.Figure("seconds until ready", "%.1f", b.Seconds)
 	if b.Machines == aimVMs {
-		ready = ready.Beside("88, tuned 28-36").Below(aimSeconds)
+		ready = ready.WithUpstream("88, tuned 28-36").Below(aimSeconds)
 	}
 	return []benchmark.Row{
-		benchmark.Figure("SOAP calls a VM", "%.1f", b.Per(b.Calls.Sum(isSOAP))).Beside("91-100").AtMost(aimCalls),
-		benchmark.Figure("REST calls a VM", "%.1f", b.Per(b.Calls.Sum(isREST))).Beside("6"),
-		benchmark.Figure("Kubernetes requests a VM", "%.1f", b.Per(b.Work())).Beside("36-58").AtMost(aimRequests),
+		benchmark.Figure("SOAP calls a VM", "%.1f", b.Per(b.Calls.Sum(isSOAP))).WithUpstream("91-100").AtMost(aimCalls),
+		benchmark.Figure("REST calls a VM", "%.1f", b.Per(b.Calls.Sum(isREST))).WithUpstream("6"),
+		benchmark.Figure("Kubernetes requests a VM", "%.1f", b.Per(b.Work())).WithUpstream("36-58").AtMost(aimRequests),
 		benchmark.Figure("events, leases and watches a VM", "%.1f", b.Per(b.Requests.Sum(benchmark.IsApart))),
-		benchmark.Figure("CPU-seconds a VM", "%.3f", b.CPU/float64(b.Machines)).Beside("0.14").AtMost(aimCPU),
+		benchmark.Figure("CPU-seconds a VM", "%.3f", b.CPU/float64(b.Machines)).WithUpstream("0.14").AtMost(aimCPU),
 		ready,
-		benchmark.Figure("MiB of the manager at the end", "%.0f", float64(b.RSS)/benchmark.Mebibyte).Beside("109-147"),
+		benchmark.Figure("MiB of the manager at the end", "%.0f", float64(b.RSS)/benchmark.Mebibyte).WithUpstream("109-147"),
 		benchmark.Figure("MiB of the manager at its peak", "%.0f", float64(b.Peak)/benchmark.Mebibyte),
 	}
 }
@@ -126,9 +126,9 @@ func rolloutRows(b benchmark.Batch) []benchmark.Row {
 func stockRows(b benchmark.Batch) []benchmark.Row {
 	ready := benchmark.Figure("seconds until ready", "%.1f", b.Seconds)
 	if b.Machines == aimVMs {
-		ready = ready.Beside("88, tuned 28-36").Below(aimStock)
+		ready = ready.WithUpstream("88, tuned 28-36").Below(aimStock)
 	}
-	return []benchmark.Row{benchmark.Figure("SOAP calls a VM", "%.1f", b.Per(b.Calls.Sum(isSOAP))).Beside("91-100").AtMost(aimStock), ready}
+	return []benchmark.Row{benchmark.Figure("SOAP calls a VM", "%.1f", b.Per(b.Calls.Sum(isSOAP))).WithUpstream("91-100").AtMost(aimStock), ready}
 }
 
 // idle observes n ready VMs for some sync periods, and then triggers a reconcile of each.
@@ -168,9 +168,9 @@ func idleRows(n int, cost benchmark.Cost) []benchmark.Row {
 		return benchmark.Figure(name, "%.2f", float64(count)/float64(n*idlePeriods))
 	}
 	return []benchmark.Row{
-		per("SOAP calls", cost.Calls.Sum(isWork)).Beside("16").Zero(),
+		per("SOAP calls", cost.Calls.Sum(isWork)).WithUpstream("16").Zero(),
 		per("SOAP calls with those of the stream", cost.Calls.Sum(isSOAP)),
-		per("REST calls", cost.Calls.Sum(isREST)).Beside("2").Zero(),
+		per("REST calls", cost.Calls.Sum(isREST)).WithUpstream("2").Zero(),
 		per("Kubernetes requests", cost.Requests.Sum(benchmark.All)),
 		benchmark.Figure("reconciles of a VSphereVM in all periods", "%.2f", float64(cost.Reconciles[vmController])/float64(n)).AtLeast(aimSync),
 	}
@@ -213,8 +213,8 @@ func zones(ctx context.Context, e *benchmark.Environment) error {
 		cost := after.Minus(before)
 		due := part.times * len(w.zones)
 		e.Add(
-			benchmark.Figure(part.name+", SOAP", "%.2f", float64(cost.Calls.Sum(isWork))/float64(due)).Beside("22"),
-			benchmark.Figure(part.name+", REST", "%.2f", float64(cost.Calls.Sum(isREST))/float64(due)).Beside("33"),
+			benchmark.Figure(part.name+", SOAP", "%.2f", float64(cost.Calls.Sum(isWork))/float64(due)).WithUpstream("22"),
+			benchmark.Figure(part.name+", REST", "%.2f", float64(cost.Calls.Sum(isREST))/float64(due)).WithUpstream("33"),
 			benchmark.Figure(fmt.Sprintf("%s, checks of %d due", part.name, due), "%.0f", float64(cost.Reconciles[zoneController])))
 		e.Detail("zone checks, "+part.name, due, cost)
 	}

@@ -78,7 +78,7 @@ func scale(ctx context.Context, e *benchmark.Environment, size Scale) error {
 	if err != nil {
 		return err
 	}
-	others, err := w.vcenter.PowerOnFolder("/" + datacenterName + "/vm/" + foreignFolder) //nolint:contextcheck // The simulator works without.
+	others, err := w.vcenter.PowerOnFolder("/" + datacenterName + "/vm/" + foreignFolder) //nolint:contextcheck // The simulator needs no context.
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func scale(ctx context.Context, e *benchmark.Environment, size Scale) error {
 		}},
 		{fmt.Sprintf("create %d VSphereMachines", size.Machines), func() error { return cmp.Or(provision(ctx), e.Rest(ctx, w)) }},
 		{"rest", func() error { return provider.Pause(ctx, size.Watch) }},
-		{fmt.Sprintf("%d unrelated tasks a second", foreignTasks), func() error { return w.othersWork(ctx, others, size.Watch) }},
+		{fmt.Sprintf("%d unrelated tasks a second", foreignTasks), func() error { return w.runForeignTasks(ctx, others, size.Watch) }},
 		{"vCenter does not respond", func() error {
 			w.vcenter.SetDown(true)
 			return provider.Pause(ctx, size.Outage)
@@ -114,7 +114,7 @@ func scale(ctx context.Context, e *benchmark.Environment, size Scale) error {
 // connected waits until the manager has a session again.
 func (w *setup) connected(ctx context.Context) error {
 	cluster := &infrav1.VSphereCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: w.name}}
-	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, provider.PollInterval, true, func(ctx context.Context) (bool, error) {
 		err := w.Client.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)
 		return conditions.IsTrue(cluster, infrav1.VSphereClusterVCenterAvailableCondition), err
 	})
@@ -137,8 +137,8 @@ func crowded(n int) simulator.Layout {
 	return layout
 }
 
-// othersWork starts tasks evenly spread over the time and the virtual machines.
-func (w *setup) othersWork(ctx context.Context, others []string, d time.Duration) error {
+// runForeignTasks starts tasks evenly spread over the time and the virtual machines.
+func (w *setup) runForeignTasks(ctx context.Context, others []string, d time.Duration) error {
 	tick := time.NewTicker(time.Second / foreignTasks)
 	defer tick.Stop()
 	over := time.NewTimer(d)
@@ -152,7 +152,7 @@ func (w *setup) othersWork(ctx context.Context, others []string, d time.Duration
 		case <-over.C:
 			return group.Wait()
 		case <-tick.C:
-			group.Go(func() error { //nolint:contextcheck // The simulator works without.
+			group.Go(func() error { //nolint:contextcheck // The simulator needs no context.
 				return w.vcenter.AnnotateVM(others[i%len(others)], strconv.Itoa(i))
 			})
 		}

@@ -37,7 +37,7 @@ type setup struct {
 
 // setUp starts a vCenter with zones a, b and c and creates the cluster on it.
 func setUp(ctx context.Context, e *benchmark.Environment, name string, layout simulator.Layout, opts ...simulator.Option) (*setup, error) {
-	vcenter, err := simulator.New(layout, opts...) //nolint:contextcheck // A vCenter runs until it is closed.
+	vcenter, err := simulator.New(layout, opts...) //nolint:contextcheck // The simulator runs until it is closed.
 	if err != nil {
 		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
 	}
@@ -87,7 +87,7 @@ func (w *setup) makeZone(ctx context.Context, letter string) error {
 // zonesReady waits until the manager reports the zones as ready.
 func (w *setup) zonesReady(ctx context.Context) error {
 	var last *infrav1.VSphereDeploymentZone
-	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, provider.PollInterval, true, func(ctx context.Context) (bool, error) {
 		for _, last = range w.zones {
 			if err := w.Client.Get(ctx, client.ObjectKeyFromObject(last), last); err != nil {
 				return false, err

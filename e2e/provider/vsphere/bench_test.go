@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/benchmark"
 )
 
-func TestScaleIsReadFromWhatDiffers(t *testing.T) {
+func TestParseScale(t *testing.T) {
 	g := NewWithT(t)
 	full, err := ParseScale("1")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -28,7 +28,7 @@ func TestScaleIsReadFromWhatDiffers(t *testing.T) {
 	}
 }
 
-func TestReportMarksMissedAims(t *testing.T) {
+func TestReportMarksMissedTargets(t *testing.T) {
 	type results struct{ rollout, stock, idle benchmark.Batch }
 	good := func() results {
 		return results{

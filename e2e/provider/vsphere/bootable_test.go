@@ -113,7 +113,7 @@ func TestShippedTemplatesAreBootable(t *testing.T) {
 }
 
 // The simulator runs its arguments in a shell, unquoted.
-func TestMachineKeysAreSafeInAShell(t *testing.T) {
+func TestMachineKeysAreShellSafe(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	keys, err := machineKeys(provider.Kind{

@@ -26,7 +26,7 @@ type simulation struct {
 	vcenter *simulator.Server
 }
 
-// Simulate implements provider.Demonstrated.
+// Simulate implements provider.DemoProvider.
 func (Provider) Simulate(string) (provider.Simulation, error) {
 	vcenter, err := simulator.New(simulator.ThreeZones(), simulator.WithGuestDelay(guestDelay))
 	if err != nil {
@@ -96,8 +96,8 @@ func (v *simulation) Break(_ context.Context, zone string) (string, error) {
 	return "removed datastore " + name, nil
 }
 
-// Abandon does nothing: virtual machines can be deleted without their datastore.
-func (*simulation) Abandon(context.Context, string) ([]string, error) { return nil, nil }
+// ReleaseHost does nothing: virtual machines can be deleted without their datastore.
+func (*simulation) ReleaseHost(context.Context, string) ([]string, error) { return nil, nil }
 
 // Repair restores the datastore.
 func (v *simulation) Repair(_ context.Context, zone string) (string, error) {
@@ -111,8 +111,8 @@ func (v *simulation) Repair(_ context.Context, zone string) (string, error) {
 // datastore returns the zone's datastore in the layout: datastore-a for zone-a.
 func datastore(zone string) string { return "datastore-" + zone[len(zone)-1:] }
 
-// Remains counts the virtual machines.
-func (v *simulation) Remains(context.Context) (string, error) {
+// Leftovers counts the virtual machines.
+func (v *simulation) Leftovers(context.Context) (string, error) {
 	if n := len(v.vcenter.VMs()); n > 0 {
 		return fmt.Sprintf("vCenter still has %d machines", n), nil
 	}

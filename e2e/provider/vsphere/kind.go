@@ -21,14 +21,14 @@ const (
 // CutOff returns the fault in which vCenter loses the hosts of the zone's compute cluster.
 func (Provider) CutOff(zone string) string { return "lost-hosts/" + zone }
 
-// Simulator implements provider.Contained.
+// Simulator implements provider.KindProvider.
 func (Provider) Simulator() provider.Simulator {
 	return provider.Simulator{Program: "vcsim", Container: "vcenter"}
 }
 
-// Replaced implements provider.Replacing.
-func (Provider) Replaced() provider.Replaced {
-	return provider.Replaced{
+// UpstreamRelease implements provider.UpgradeSource.
+func (Provider) UpstreamRelease() provider.UpstreamRelease {
+	return provider.UpstreamRelease{
 		Program: binaries.UpstreamVSphere,
 		Source: func(ctx context.Context, builder *binaries.Builder) (folder, version string, err error) {
 			return builder.Upstream(ctx)
@@ -37,8 +37,8 @@ func (Provider) Replaced() provider.Replaced {
 }
 
 // Start runs the simulated vCenter on the network of the node. It restarts it with an empty inventory only if its image has changed.
-func (p Provider) Start(ctx context.Context, k provider.Kind) (provider.Beside, error) {
-	return k.Run(ctx, p.Simulator(), p.MachineContainer(".*"), p.arguments(k), provider.Telling{Within: startTimeout, Last: lastVariable})
+func (p Provider) Start(ctx context.Context, k provider.Kind) (provider.RunningSimulator, error) {
+	return k.Run(ctx, p.Simulator(), p.MachineContainer(".*"), p.arguments(k), provider.StartOptions{Timeout: startTimeout, LastVariable: lastVariable})
 }
 
 // arguments returns the docker arguments of the simulated vCenter. If machines are containers, it starts them next to itself.
@@ -51,7 +51,7 @@ func (p Provider) arguments(k provider.Kind) []string {
 	return append(args, "--volume", "/var/run/docker.sock:/var/run/docker.sock", image, "--containers")
 }
 
-// MachineContainer implements provider.Contained.
+// MachineContainer implements provider.KindProvider.
 func (Provider) MachineContainer(machine string) string {
 	return "^vcsim-" + machine + "-[0-9a-f-]{36}$"
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-func TestAVCenterOfBootingMachinesReachesDocker(t *testing.T) {
+func TestVCenterOfBootingMachinesUsesDocker(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	k := provider.Kind{Name: "x", Label: "io.faultline.environment=x"}

@@ -11,7 +11,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-func stormModes() []provider.FaultMode[*simulator.Server, simulator.Option, *simulator.Server] {
+func chaosModes() []provider.FaultMode[*simulator.Server, simulator.Option, *simulator.Server] {
 	return provider.FaultModes("vCenter obeys immediately", simulator.Faults())
 }
 
@@ -19,4 +19,4 @@ func (v *target) Disturb(_ context.Context, random *rand.Rand) error {
 	return v.disturbance.Next(random)
 }
 
-func (v *target) Calm(context.Context) error { return v.disturbance.End() }
+func (v *target) EndDisturbances(context.Context) error { return v.disturbance.End() }

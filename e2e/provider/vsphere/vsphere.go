@@ -17,7 +17,7 @@ import (
 // Provider is the provider for vSphere.
 type Provider struct{}
 
-// Describe implements provider.Installed.
+// Describe implements provider.Provider.
 func (Provider) Describe() provider.Description {
 	version := infrav1.GroupVersion
 	zone := version.WithKind("VSphereDeploymentZone")
@@ -39,7 +39,7 @@ func (Provider) Describe() provider.Description {
 	}
 }
 
-// AddToScheme implements provider.Installed.
+// AddToScheme implements provider.Provider.
 func (Provider) AddToScheme(scheme *runtime.Scheme) error { return infrav1.AddToScheme(scheme) }
 
 // Objects returns none: a vCenter is outside the management cluster.

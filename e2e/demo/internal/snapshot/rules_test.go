@@ -172,7 +172,7 @@ func TestLevelKeys(t *testing.T) {
 	g.Expect(LevelKeys(map[string]string{"a": "md-0", "b": "md-0"}, "md", 2)).To(ContainSubstring("not 1 to 1"))
 }
 
-func TestAnotherNumberOfLogicalFailureDomainsReplacesTheFewestMachines(t *testing.T) {
+func TestLogicalFailureDomainChangeReplacesFewestMachines(t *testing.T) {
 	t.Parallel()
 	three := map[string]string{"a": "md-0", "b": "md-0", "c": "md-1", "d": "md-1", "e": "md-2", "f": "md-2"}
 	for name, test := range map[string]struct {

@@ -52,7 +52,7 @@ func TestMerge(t *testing.T) {
 	}))
 }
 
-func TestDomainsShowWhatIsPublished(t *testing.T) {
+func TestDomains(t *testing.T) {
 	g := NewWithT(t)
 	got := domains([]string{"a", "b"}, []clusterv1.FailureDomain{
 		{Name: "b", ControlPlane: new(true), Attributes: map[string]string{"state": "Active"}},

@@ -13,12 +13,12 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider/vsphere"
 )
 
-func TestAStoryThatDoesNotExistIsRefused(t *testing.T) {
+func TestUnknownScenarioIsRejected(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	_, err := storyOf("flood")
-	g.Expect(err).To(MatchError(`unknown story "flood": must be one of add, evict, logical, outage, return, workers`))
-	told, err := storyOf("")
+	_, err := scenarioOf("flood")
+	g.Expect(err).To(MatchError(`unknown STORY "flood": must be one of add, evict, logical, outage, return, workers`))
+	told, err := scenarioOf("")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(told.check("", topology)).To(Succeed())
 	g.Expect(told.check("add", topology)).To(MatchError(ContainSubstring("a STORY or a FLAVOR")))
@@ -31,13 +31,13 @@ func object(kind, name string, spec map[string]any) *unstructured.Unstructured {
 	return o
 }
 
-func TestADomainThatIsAddedLaterIsWithheldAtFirst(t *testing.T) {
+func TestAddedDomainIsWithheldAtFirst(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	told, err := storyOf("add")
+	told, err := scenarioOf("add")
 	g.Expect(err).NotTo(HaveOccurred())
 
-	d := &demo{about: vsphere.Provider{}.Describe(), story: told, withheld: "zone-c"}
+	d := &demo{about: vsphere.Provider{}.Describe(), scenario: told, withheld: "zone-c"}
 	kept, err := d.prepare([]*unstructured.Unstructured{
 		object("VSphereFailureDomain", "zone-b", map[string]any{}), object("VSphereFailureDomain", "zone-c", map[string]any{}),
 		object("VSphereDeploymentZone", "zone-c", map[string]any{}), object("VSphereCluster", "demo", map[string]any{}),
@@ -47,7 +47,7 @@ func TestADomainThatIsAddedLaterIsWithheldAtFirst(t *testing.T) {
 	g.Expect(d.later).To(HaveLen(2))
 	g.Expect(d.domains()).To(Equal([]string{"zone-a", "zone-b"}))
 
-	d = &demo{about: metal3.Provider{}.Describe(), story: told, withheld: "rack-c"}
+	d = &demo{about: metal3.Provider{}.Describe(), scenario: told, withheld: "rack-c"}
 	racks := []any{map[string]any{"name": "rack-b"}, map[string]any{"name": "rack-c"}}
 	kept, err = d.prepare([]*unstructured.Unstructured{object("Metal3Cluster", "demo", map[string]any{"failureDomains": racks})})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -55,12 +55,12 @@ func TestADomainThatIsAddedLaterIsWithheldAtFirst(t *testing.T) {
 	g.Expect(d.listed).To(Equal(racks))
 }
 
-func TestWorkersThatAreSpreadAreOfOneMachineDeploymentThatNamesNoDomain(t *testing.T) {
+func TestSpreadWorkersUseOneMachineDeploymentWithoutDomain(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	told, err := storyOf("workers")
+	told, err := scenarioOf("workers")
 	g.Expect(err).NotTo(HaveOccurred())
-	d := &demo{about: vsphere.Provider{}.Describe(), story: told}
+	d := &demo{about: vsphere.Provider{}.Describe(), scenario: told}
 	spec := func() map[string]any {
 		return map[string]any{"template": map[string]any{"spec": map[string]any{"failureDomain": "zone-a", "clusterName": "demo"}}}
 	}

@@ -23,13 +23,13 @@ type Mode struct {
 	Is string
 }
 
-// Behaviour is a provider's implementation of a mode. It embeds the Mode, which describes it.
-type Behaviour interface{ describe() Mode }
+// Behavior is a provider's implementation of a mode. It embeds the Mode, which describes it.
+type Behavior interface{ describe() Mode }
 
 func (m Mode) describe() Mode { return m }
 
-// ModesOf returns the modes of behaviours in their order.
-func ModesOf[B Behaviour](all []B) []Mode {
+// ModesOf returns the modes of behaviors in their order.
+func ModesOf[B Behavior](all []B) []Mode {
 	modes := make([]Mode, len(all))
 	for i := range all {
 		modes[i] = all[i].describe()
@@ -37,13 +37,15 @@ func ModesOf[B Behaviour](all []B) []Mode {
 	return modes
 }
 
-// BehaviourOf returns the behaviour of a mode, which must be one of ModesOf.
-func BehaviourOf[B Behaviour](all []B, mode string) B {
+// BehaviorOf returns the behavior of a mode, which must be one of ModesOf.
+func BehaviorOf[B Behavior](all []B, mode string) B {
 	return all[slices.IndexFunc(all, func(b B) bool { return b.describe().Name == mode })]
 }
 
-// StormProvider is a provider whose manager can be killed while machines are created and deleted.
-type StormProvider interface {
+// ChaosProvider is a provider whose manager can be killed while machines are created and deleted.
+type ChaosProvider interface {
+	Provider
+
 	// Modes returns the modes of its infrastructure, beginning with the obedient one.
 	Modes() []Mode
 	// NewTarget creates an infrastructure with the behavior of the mode, and a cluster on it.
@@ -62,10 +64,10 @@ type TargetOptions struct {
 	Seed       uint64
 	Management *managementcluster.Cluster
 	Client     client.WithWatch
-	// Room returns the capacity of each failure domain for a number of domains.
-	Room func(domains int) int
-	// Others is set if other clusters come and go at the same time.
-	Others bool
+	// Capacity returns the capacity of each failure domain for a number of domains.
+	Capacity func(domains int) int
+	// Concurrent is set if other clusters are created and deleted at the same time.
+	Concurrent bool
 }
 
 // Target is an outside system with a cluster on it.
@@ -75,30 +77,30 @@ type Target interface {
 	Domains() []string
 	// Machine returns a new infrastructure machine.
 	Machine(meta metav1.ObjectMeta) client.Object
-	// Look reads the infrastructure machines and the resources of the outside system.
-	Look(ctx context.Context) (Snapshot, error)
+	// Observe reads the infrastructure machines and the resources of the outside system.
+	Observe(ctx context.Context) (Snapshot, error)
 	// Disturb changes the outside system as the mode requires, from time to time.
 	Disturb(ctx context.Context, random *rand.Rand) error
-	// Calm undoes disturbances that would otherwise stay.
-	Calm(ctx context.Context) error
-	// Remains returns what is left of machines, in the outside system and in objects.
-	Remains(ctx context.Context) ([]Fault, error)
+	// EndDisturbances undoes disturbances that would otherwise stay.
+	EndDisturbances(ctx context.Context) error
+	// Leftovers returns what is left of machines, in the outside system and in objects.
+	Leftovers(ctx context.Context) ([]Fault, error)
 	Close()
 }
 
-// Soaked is a Target that is created with Others.
-type Soaked interface {
+// SoakTarget is a Target that is created with Concurrent.
+type SoakTarget interface {
 	Target
 	// Add creates a cluster of this name with a failure domain for one machine. It has its own resources in the outside system.
-	Add(ctx context.Context, name string) (Guest, error)
+	Add(ctx context.Context, name string) (SoakCluster, error)
 	// Remove deletes the outside resources and cluster-scoped objects of a deleted cluster.
 	Remove(ctx context.Context, name string) error
 	// Open returns the number of watches or sessions that the manager has open to the outside system.
 	Open() int
 }
 
-// Guest is a cluster that is created and deleted during the run.
-type Guest struct {
+// SoakCluster is a cluster that is created and deleted during the run.
+type SoakCluster struct {
 	*Cluster
 
 	// Infrastructure is the infrastructure cluster.
@@ -109,23 +111,23 @@ type Guest struct {
 
 // Snapshot is the state at one moment.
 type Snapshot struct {
-	Machines map[string]Seen
-	// Holdings are the resources of the outside system that belong, or should belong, to a machine.
-	Holdings []Holding
+	Machines map[string]MachineState
+	// Resources are the resources of the outside system that belong, or should belong, to a machine.
+	Resources []Resource
 	// Faults are additional faults that were found.
 	Faults []Fault
 }
 
-// Seen is the state of an infrastructure machine.
-type Seen struct {
+// MachineState is the state of an infrastructure machine.
+type MachineState struct {
 	Ready      bool
 	Conditions []metav1.Condition
 	// Faults are contradictions between its fields and the outside system.
 	Faults []string
 }
 
-// Holding is a virtual machine, or a claimed host.
-type Holding struct {
+// Resource is a virtual machine, or a claimed host.
+type Resource struct {
 	// Name is the name for people: "VM x", "host y".
 	Name string
 	// Owner is the machine that it belongs to, "" if none.
@@ -134,8 +136,8 @@ type Holding struct {
 	Domain string
 	// Running reports whether it runs like a ready machine.
 	Running bool
-	// Disorder is a fault of the resource itself, regardless of its machine; "" if none.
-	Disorder string
+	// Inconsistency is a fault of the resource itself, regardless of its machine; "" if none.
+	Inconsistency string
 }
 
 // Fault is a violation of an expectation.

@@ -14,9 +14,9 @@ import (
 	"github.com/faultline-io/faultline/e2e/docker"
 )
 
-// keep runs the container of a simulator that keeps its state in memory. It restarts the simulator without state only if its image has
-// changed. It then removes the machines of the previous one, whose containers have names of this pattern.
-func (k Kind) keep(ctx context.Context, s Simulator, machines string, arguments []string) error {
+// ensureRunning runs the container of a simulator that keeps its state in memory. It restarts the simulator without state only if its image
+// has changed. It then removes the machines of the previous one, whose containers have names of this pattern.
+func (k Kind) ensureRunning(ctx context.Context, s Simulator, machines string, arguments []string) error {
 	name := k.Container(s)
 	image, err := k.Docker.ImageID(ctx, s.Image(k.Boot))
 	if err != nil {
@@ -39,32 +39,32 @@ func (k Kind) keep(ctx context.Context, s Simulator, machines string, arguments 
 	return err
 }
 
-// Telling is how long a simulator may take to print its variables, and the name of the last one.
-type Telling struct {
-	Within time.Duration
-	Last   string
+// StartOptions is how long a simulator may take to print its variables, and the name of the last one.
+type StartOptions struct {
+	Timeout      time.Duration
+	LastVariable string
 }
 
 // Run keeps the container of such a simulator running, unless another environment's simulator is used, and returns its variables.
-func (k Kind) Run(ctx context.Context, s Simulator, machines string, arguments []string, until Telling) (Beside, error) {
+func (k Kind) Run(ctx context.Context, s Simulator, machines string, arguments []string, until StartOptions) (RunningSimulator, error) {
 	if k.SimulatorOf == "" {
-		if err := k.keep(ctx, s, machines, arguments); err != nil {
-			return Beside{}, err
+		if err := k.ensureRunning(ctx, s, machines, arguments); err != nil {
+			return RunningSimulator{}, err
 		}
 	}
-	told, err := Told(ctx, k.Docker, k.Container(s), until.Within, until.Last)
+	told, err := WaitForVariables(ctx, k.Docker, k.Container(s), until.Timeout, until.LastVariable)
 	if err != nil {
-		return Beside{}, err
+		return RunningSimulator{}, err
 	}
 	if k.Boot { // The machines share these.
 		told["POD_CIDR"] = "10.245.0.0/16"
 	}
-	return Beside{Variables: told, Network: k.Network}, nil
+	return RunningSimulator{Variables: told, Network: k.Network}, nil
 }
 
-// Told waits until a simulator's container has printed the variables of cluster templates: NAME=value, one per line. last is the name of
-// the last variable.
-func Told(ctx context.Context, d docker.Docker, container string, within time.Duration, last string) (told map[string]string, err error) {
+// WaitForVariables waits until a simulator's container has printed the variables of cluster templates: NAME=value, one per line. last is
+// the name of the last variable.
+func WaitForVariables(ctx context.Context, d docker.Docker, container string, within time.Duration, last string) (told map[string]string, err error) {
 	err = apiwait.PollUntilContextTimeout(ctx, within/100, within, true, func(ctx context.Context) (bool, error) {
 		said, err := d.Run(ctx, "logs", container)
 		told = variables(said)

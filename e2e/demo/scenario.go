@@ -17,11 +17,11 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// StoryOutage is the default story.
-const StoryOutage = "outage"
+// ScenarioOutage is the default scenario.
+const ScenarioOutage = "outage"
 
-// story is a scenario: what happens to a cluster after it is up and before it is deleted.
-type story struct {
+// scenario holds what happens to a cluster after it is up and before it is deleted.
+type scenario struct {
 	// workers is the number of machines of the MachineDeployments: one for each in the template, or this many in a single one without a
 	// failure domain.
 	workers int
@@ -53,13 +53,13 @@ func spreadWorkers(more map[string]any) map[string]any {
 	}
 }
 
-func stories() map[string]story {
-	return map[string]story{
-		StoryOutage: {workers: 2, steps: outageSteps},
-		"return":    {workers: 2, distribution: surgeOne(), steps: returnSteps},
-		"add":       {workers: 2, distribution: surgeOne(), withheld: lastOf, steps: addSteps},
-		"evict":     {workers: 2, distribution: surgeOne(), steps: evictSteps},
-		"workers":   {workers: 6, spreads: true, distribution: spreadWorkers(nil), steps: workersSteps},
+func scenarios() map[string]scenario {
+	return map[string]scenario{
+		ScenarioOutage: {workers: 2, steps: outageSteps},
+		"return":       {workers: 2, distribution: surgeOne(), steps: returnSteps},
+		"add":          {workers: 2, distribution: surgeOne(), withheld: lastOf, steps: addSteps},
+		"evict":        {workers: 2, distribution: surgeOne(), steps: evictSteps},
+		"workers":      {workers: 6, spreads: true, distribution: spreadWorkers(nil), steps: workersSteps},
 		"logical": {
 			workers: 6, spreads: true, steps: logicalSteps,
 			distribution: spreadWorkers(map[string]any{"desiredFailureDomains": int64(3)}),
@@ -69,27 +69,27 @@ func stories() map[string]story {
 
 func lastOf(domains []string) string { return domains[len(domains)-1] }
 
-// Stories returns the names of the stories.
-func Stories() []string { return slices.Sorted(maps.Keys(stories())) }
+// Scenarios returns the names of the scenarios.
+func Scenarios() []string { return slices.Sorted(maps.Keys(scenarios())) }
 
-// storyOf returns the story with a name, or an error that lists the names.
-func storyOf(name string) (story, error) {
-	all := stories()
-	if s, ok := all[cmp.Or(name, StoryOutage)]; ok {
+// scenarioOf returns the scenario with a name, or an error that lists the names.
+func scenarioOf(name string) (scenario, error) {
+	all := scenarios()
+	if s, ok := all[cmp.Or(name, ScenarioOutage)]; ok {
 		return s, nil
 	}
-	return story{}, fmt.Errorf("unknown story %q: must be one of %s", name, strings.Join(Stories(), ", "))
+	return scenario{}, fmt.Errorf("unknown STORY %q: must be one of %s", name, strings.Join(Scenarios(), ", "))
 }
 
-// check reports whether the story works with a cluster of that flavor.
-func (s story) check(name, flavor string) error {
-	if name != "" && name != StoryOutage && flavor != "" {
-		return errors.New("stories change the template without a flavor: choose a STORY or a FLAVOR, not both")
+// check reports whether the scenario works with a cluster of that flavor.
+func (s scenario) check(name, flavor string) error {
+	if name != "" && name != ScenarioOutage && flavor != "" {
+		return errors.New("scenarios change the template without a flavor: choose a STORY or a FLAVOR, not both")
 	}
 	return nil
 }
 
-// prepare changes the objects of the templates to the initial state of the story.
+// prepare changes the objects of the templates to the initial state of the scenario.
 func (d *demo) prepare(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var kept []*unstructured.Unstructured
 	deployments := 0
@@ -99,7 +99,7 @@ func (d *demo) prepare(objects []*unstructured.Unstructured) ([]*unstructured.Un
 			if err := d.prepareCluster(object); err != nil {
 				return nil, fmt.Errorf("preparing %s %s: %w", object.GetKind(), object.GetName(), err)
 			}
-		case object.GetKind() == "MachineDeployment" && d.story.spreads:
+		case object.GetKind() == "MachineDeployment" && d.scenario.spreads:
 			if deployments++; deployments > 1 {
 				continue
 			}
@@ -117,7 +117,7 @@ func (d *demo) prepare(objects []*unstructured.Unstructured) ([]*unstructured.Un
 
 // prepareCluster sets spec.distribution, and removes the withheld domain if the cluster itself lists its domains.
 func (d *demo) prepareCluster(cluster *unstructured.Unstructured) error {
-	for field, value := range d.story.distribution {
+	for field, value := range d.scenario.distribution {
 		if err := unstructured.SetNestedField(cluster.Object, value, "spec", "distribution", field); err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (d *demo) prepareCluster(cluster *unstructured.Unstructured) error {
 func (d *demo) prepareWorkers(deployment *unstructured.Unstructured) error {
 	unstructured.RemoveNestedField(deployment.Object, "spec", "template", "spec", "failureDomain")
 	d.deployment = deployment.GetName()
-	return unstructured.SetNestedField(deployment.Object, int64(d.story.workers), "spec", "replicas")
+	return unstructured.SetNestedField(deployment.Object, int64(d.scenario.workers), "spec", "replicas")
 }
 
 func outageSteps(d *demo) []step {

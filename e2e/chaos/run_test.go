@@ -19,27 +19,27 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
-func TestManagerKilledAtRandomLosesNothing(t *testing.T) {
+func TestRandomKillsLoseNothing(t *testing.T) {
 	t.Parallel()
-	shortStorm(t, Options{Kills: 8, Machines: 6}, And(ContainSubstring("seed 1: 8 kills"),
+	shortRun(t, Options{Kills: 8, Machines: 6}, And(ContainSubstring("seed 1: 8 kills"),
 		MatchRegexp("obedient: 8 kills, [0-9]+ while machines were being created or deleted, [1-9][0-9]* machines created, .* 0 faults")))
 }
 
-func TestManagerOfADisobedientAPIServerLosesNothingAndAsksNotTooOften(t *testing.T) {
+func TestAPIServerFaultsLoseNothingAndLimitRequests(t *testing.T) {
 	t.Parallel()
-	shortStorm(t, Options{Kills: 4, Machines: 4, APIServer: strings.Join(managementcluster.Disobediences(), ",")},
+	shortRun(t, Options{Kills: 4, Machines: 4, APIServer: strings.Join(managementcluster.APIServerFaultNames(), ",")},
 		MatchRegexp("obedient: at most [1-9][0-9]* requests a minute for one object"))
 }
 
-// shortStorm runs a short chaos test with each provider, and matches its output.
-func shortStorm(t *testing.T, options Options, prints types.GomegaMatcher) {
+// shortRun runs a short chaos test with each provider, and matches its output.
+func shortRun(t *testing.T, options Options, prints types.GomegaMatcher) {
 	t.Helper()
-	for _, p := range all.Providers[provider.InStorm]() {
+	for _, p := range all.Providers[provider.ChaosProvider]() {
 		t.Run(p.Describe().Name, func(t *testing.T) {
 			t.Parallel()
-			g, out, storm := NewWithT(t), &bytes.Buffer{}, options
-			storm.Provider, storm.Mode, storm.Seed, storm.Out, storm.Progress = p, "obedient", 1, out, os.Stderr
-			g.Expect(Run(t.Context(), storm)).To(Succeed(), "%s", out)
+			g, out, o := NewWithT(t), &bytes.Buffer{}, options
+			o.Provider, o.Mode, o.Seed, o.Out, o.Progress = p, "obedient", 1, out, os.Stderr
+			g.Expect(Run(t.Context(), o)).To(Succeed(), "%s", out)
 			g.Expect(out.String()).To(prints)
 			t.Log(out)
 		})
@@ -47,13 +47,13 @@ func shortStorm(t *testing.T, options Options, prints types.GomegaMatcher) {
 }
 
 // A short soak test. It skips Harvester, where unused informers stop only after ten minutes.
-func TestClustersThatComeAndGoLeaveNothingInTheManager(t *testing.T) {
+func TestSoakLeavesNothingInManager(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"vsphere", "metal3"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			p, err := all.Named[provider.InStorm](name)
+			p, err := all.Named[provider.ChaosProvider](name)
 			g.Expect(err).NotTo(HaveOccurred())
 			out := &bytes.Buffer{}
 			g.Expect(Run(t.Context(), Options{Provider: p, Mode: SoakMode, Clusters: 4, Out: out, Progress: os.Stderr})).To(Succeed(), "%s", out)

@@ -32,14 +32,14 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider/all"
 )
 
-// patience allows for a busy machine; only a failing test waits that long.
-const patience = 3 * time.Minute
+// timeout allows for a busy machine; only a failing test waits that long.
+const timeout = 3 * time.Minute
 
-// side is one of the providers with its cluster.
-type side struct {
+// providerFixture is one of the providers with its cluster.
+type providerFixture struct {
 	*WithT
 	name         string
-	provider     provider.InStorm
+	provider     provider.ChaosProvider
 	installation *provider.Installation
 	client       client.Client
 	target       provider.Target
@@ -47,16 +47,16 @@ type side struct {
 
 // Each provider has a machine that names its failure domain, and a worker that is assigned one, so that the shared code of all providers
 // runs in both managers.
-func TestTwoProvidersInOneManagementClusterKeepToTheirOwn(t *testing.T) {
+func TestTwoProvidersInOneManagementCluster(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
-	sides := []*side{{WithT: g, name: "vsphere"}, {WithT: g, name: "metal3"}}
+	g.SetDefaultEventuallyTimeout(timeout)
+	sides := []*providerFixture{{WithT: g, name: "vsphere"}, {WithT: g, name: "metal3"}}
 	dir, programs := t.TempDir(), binaries.Paths{}
 	var components []managementcluster.Component
 	for _, s := range sides {
 		var err error
-		s.provider, err = all.Named[provider.InStorm](s.name)
+		s.provider, err = all.Named[provider.ChaosProvider](s.name)
 		g.Expect(err).NotTo(HaveOccurred())
 		s.installation, err = provider.Install(t.Context(), s.provider, os.Stderr)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -76,7 +76,7 @@ func TestTwoProvidersInOneManagementClusterKeepToTheirOwn(t *testing.T) {
 	}
 	for _, s := range sides {
 		g.Eventually(func(g Gomega) {
-			seen, err := s.target.Look(t.Context())
+			seen, err := s.target.Observe(t.Context())
 			g.Expect(err).NotTo(HaveOccurred())
 			for _, machine := range []string{"named", "spread"} {
 				g.Expect(seen.Machines[machine].Ready).To(BeTrue(), "%s of %s: %v", machine, s.name, seen.Machines[machine])
@@ -93,13 +93,13 @@ func TestTwoProvidersInOneManagementClusterKeepToTheirOwn(t *testing.T) {
 func manager(name string) string { return "faultline-" + name + "-manager" }
 
 // begin creates an infrastructure with a cluster whose workers are spread, and two machines.
-func (s *side) begin(t *testing.T, management *managementcluster.Cluster) {
+func (s *providerFixture) begin(t *testing.T, management *managementcluster.Cluster) {
 	t.Helper()
 	c, err := s.installation.Connect(management.RESTConfig)
 	s.Expect(err).NotTo(HaveOccurred())
 	s.client = c
 	s.target, err = s.provider.NewTarget(t.Context(), provider.TargetOptions{
-		Mode: "obedient", Cluster: "on-" + s.name, Seed: 1, Management: management, Client: c, Programs: s.installation.Assets, Room: func(int) int { return 2 },
+		Mode: "obedient", Cluster: "on-" + s.name, Seed: 1, Management: management, Client: c, Programs: s.installation.Assets, Capacity: func(int) int { return 2 },
 	})
 	s.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(s.target.Close)
@@ -115,7 +115,7 @@ func (s *side) begin(t *testing.T, management *managementcluster.Cluster) {
 }
 
 // infrastructure returns an object of the provider.
-func (s *side) infrastructure(of, name string) *unstructured.Unstructured {
+func (s *providerFixture) infrastructure(of, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(schema.GroupVersionKind{Group: clusterv1.GroupVersionInfrastructure.Group, Version: "v1beta2", Kind: s.target.Cluster().Kind + of})
 	o.SetNamespace(s.target.Cluster().Name)
@@ -124,7 +124,7 @@ func (s *side) infrastructure(of, name string) *unstructured.Unstructured {
 }
 
 // isWrittenByItsOwn verifies which managers have written to the objects of the cluster.
-func (s *side) isWrittenByItsOwn(ctx context.Context, own, other string) {
+func (s *providerFixture) isWrittenByItsOwn(ctx context.Context, own, other string) {
 	for _, of := range []string{"Cluster", "Machine"} {
 		infra := &unstructured.UnstructuredList{}
 		infra.SetGroupVersionKind(s.infrastructure(of+"List", "").GroupVersionKind())
@@ -162,7 +162,7 @@ func writers(o client.Object) map[string]bool {
 }
 
 // countsItsOwn verifies that the manager's metrics are only about its own clusters.
-func (s *side) countsItsOwn(ctx context.Context, management *managementcluster.Cluster) {
+func (s *providerFixture) countsItsOwn(ctx context.Context, management *managementcluster.Cluster) {
 	series := regexp.MustCompile(`(?m)^faultline_failure_domain_[a-z_]+\{.*?namespace="([^"]*)"`)
 	for _, process := range management.Processes() {
 		if process.Name != binaries.Provider(s.name) {

@@ -27,20 +27,20 @@ const (
 	siteReset = time.Second
 )
 
-// sites are zones of one simulated Harvester without delays, except siteReset until a zone without power is declared lost.
-type sites struct{ *simulation }
+// multiCluster are zones of one simulated Harvester without delays, except siteReset until a zone without power is declared lost.
+type multiCluster struct{ *simulation }
 
-// Sites implements provider.SitesProvider.
-func (Provider) Sites(programs string) (provider.Sites, error) {
+// MultiCluster implements provider.RebalanceProvider.
+func (Provider) MultiCluster(programs string) (provider.MultiCluster, error) {
 	s, err := newSimulation(programs, simulator.Layout{}, simulator.WithDelays(simulator.Delays{Reset: siteReset}))
 	if err != nil {
 		return nil, err
 	}
-	return &sites{s}, nil
+	return &multiCluster{s}, nil
 }
 
-// Setup implements provider.Sites.
-func (s *sites) Setup(dir string) (provider.Setup, error) {
+// Setup implements provider.MultiCluster.
+func (s *multiCluster) Setup(dir string) (provider.Setup, error) {
 	setup, err := s.simulation.Setup(dir)
 	if err != nil {
 		return provider.Setup{}, err
@@ -50,18 +50,18 @@ func (s *sites) Setup(dir string) (provider.Setup, error) {
 	return setup, nil
 }
 
-// Flavor implements provider.Sites.
-func (*sites) Flavor() string { return siteFlavor }
+// Flavor implements provider.MultiCluster.
+func (*multiCluster) Flavor() string { return siteFlavor }
 
-// Run implements provider.Sites. Harvester is already running.
-func (s *sites) Run(ctx context.Context, _ *managementcluster.Cluster, workloads *workload.Simulator) error {
+// Run implements provider.MultiCluster. Harvester is already running.
+func (s *multiCluster) Run(ctx context.Context, _ *managementcluster.Cluster, workloads *workload.Simulator) error {
 	s.workloads = workloads
 	<-ctx.Done()
 	return nil
 }
 
-// AddCluster implements provider.Sites.
-func (s *sites) AddCluster(ctx context.Context, _ *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, room int) error {
+// AddCluster implements provider.MultiCluster.
+func (s *multiCluster) AddCluster(ctx context.Context, _ *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, room int) error {
 	for _, zone := range domains {
 		if err := s.addHost(ctx, zone, zone+"-host", room); err != nil {
 			return err
@@ -70,26 +70,26 @@ func (s *sites) AddCluster(ctx context.Context, _ *managementcluster.Cluster, cl
 	return provider.ListDomains(cluster, domains, nil)
 }
 
-// AddRoom implements provider.Uncounted: it adds a host to the zone.
-func (s *sites) AddRoom(ctx context.Context, zone string, machines int) error {
+// AddCapacity implements provider.UncountedCapacity: it adds a host to the zone.
+func (s *multiCluster) AddCapacity(ctx context.Context, zone string, machines int) error {
 	return s.addHost(ctx, zone, zone+"-added-host", machines)
 }
 
-func (s *sites) addHost(ctx context.Context, zone, name string, machines int) error {
+func (s *multiCluster) addHost(ctx context.Context, zone, name string, machines int) error {
 	return s.harvester.AddHost(ctx, simulator.Host{
 		Name: name, Labels: map[string]string{corev1.LabelTopologyZone: zone},
 		Memory: *resource.NewQuantity(int64(machines)*sitePlace, resource.BinarySI),
 	})
 }
 
-// Lose implements provider.Sites.
-func (s *sites) Lose(ctx context.Context, zone string) error {
+// Lose implements provider.MultiCluster.
+func (s *multiCluster) Lose(ctx context.Context, zone string) error {
 	_, err := s.Break(ctx, zone)
 	return err
 }
 
-// Restore implements provider.Sites.
-func (s *sites) Restore(ctx context.Context, zone string) error {
+// Restore implements provider.MultiCluster.
+func (s *multiCluster) Restore(ctx context.Context, zone string) error {
 	_, err := s.Repair(ctx, zone)
 	return err
 }

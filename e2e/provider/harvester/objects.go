@@ -16,8 +16,8 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// Found holds the objects of a Harvester.
-type Found struct {
+// Objects holds the objects of a Harvester.
+type Objects struct {
 	Nodes   corev1.NodeList
 	Claims  corev1.PersistentVolumeClaimList
 	Secrets corev1.SecretList // of machines
@@ -25,15 +25,15 @@ type Found struct {
 	VMs     kubevirtv1.VirtualMachineList
 }
 
-// Read reads all of them.
-func Read(ctx context.Context, c client.Reader) (*Found, error) {
-	f := &Found{}
+// ListObjects reads all of them.
+func ListObjects(ctx context.Context, c client.Reader) (*Objects, error) {
+	f := &Objects{}
 	return f, errors.Join(c.List(ctx, &f.Nodes), c.List(ctx, &f.Claims), c.List(ctx, &f.Secrets, client.HasLabels{infrav1.MachineIDLabel}),
 		c.List(ctx, &f.VMIs), c.List(ctx, &f.VMs))
 }
 
 // Placement returns the placement of a virtual machine: its zone is a label of the host that its instance runs on.
-func (f *Found) Placement(vm *kubevirtv1.VirtualMachine) provider.Placement {
+func (f *Objects) Placement(vm *kubevirtv1.VirtualMachine) provider.Placement {
 	is := provider.Placement{Name: vm.Name}
 	for i := range f.VMIs.Items {
 		vmi := &f.VMIs.Items[i]

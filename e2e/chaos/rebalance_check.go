@@ -24,17 +24,17 @@ const (
 	mostAborted = 2
 )
 
-// judgeHistory returns the faults in a history. It recognizes moves only by their marks.
-func judgeHistory(h history) []string {
+// checkHistory returns the faults in a history. It recognizes moves only by their marks.
+func checkHistory(h history) []string {
 	var faults []string
 	for i := range h {
 		faults = append(faults, oneMove(h[i])...)
 		if i > 0 {
 			faults = append(faults, h.noSecondVictim(i)...)
-			faults = append(faults, h.begunWell(i)...)
+			faults = append(faults, h.moveStarts(i)...)
 			faults = append(faults, h.quorumKept(i)...)
-			faults = append(faults, h.othersRespected(i)...)
-			faults = append(faults, h.rolledOutWell(i)...)
+			faults = append(faults, h.takenOverMarks(i)...)
+			faults = append(faults, h.rolloutStarts(i)...)
 		}
 	}
 	faults = append(faults, h.movesEnd()...)
@@ -94,12 +94,12 @@ func (h history) noSecondVictim(i int) []string {
 // begins reports whether a move begins at a moment.
 func (h history) begins(i int) bool { return i > 0 && h[i-1].move == nil && h[i].move != nil }
 
-// begunWell reports moves that begin while the control plane is not complete and ready.
-func (h history) begunWell(i int) []string {
+// moveStarts reports moves that begin while the control plane is not complete and ready.
+func (h history) moveStarts(i int) []string {
 	if !h.begins(i) {
 		return nil
 	}
-	if h.throughout(i, func(m moment) bool { return m.paused || !m.whole() }) {
+	if h.throughout(i, func(m moment) bool { return m.paused || !m.complete() }) {
 		return []string{fmt.Sprintf("a move of Machine %s begins while the control plane is paused or lacks machines", h[i].move.Machine)}
 	}
 	return nil
@@ -110,14 +110,14 @@ func (h history) rollsOut(i int) bool {
 	return i > 0 && !h[i].rollout.Equal(h[i-1].rollout) && !h[i].rollout.Equal(h[i].asked)
 }
 
-// rolledOutWell reports rollouts that begin while the control plane is not complete and ready, or a second time for the same failure
+// rolloutStarts reports rollouts that begin while the control plane is not complete and ready, or a second time for the same failure
 // domains.
-func (h history) rolledOutWell(i int) []string {
+func (h history) rolloutStarts(i int) []string {
 	if !h.rollsOut(i) {
 		return nil
 	}
 	var faults []string
-	if h.throughout(i, func(m moment) bool { return m.paused || !m.whole() }) {
+	if h.throughout(i, func(m moment) bool { return m.paused || !m.complete() }) {
 		faults = append(faults, "a rollout begins while the control plane is paused or lacks machines")
 	}
 	for j := i - 1; j > 0; j-- {
@@ -151,8 +151,8 @@ func (h history) quorumKept(i int) []string {
 	return faults
 }
 
-// othersRespected reports marks of other writers that were taken over or removed.
-func (h history) othersRespected(i int) []string {
+// takenOverMarks reports marks of other writers that were taken over or removed.
+func (h history) takenOverMarks(i int) []string {
 	var faults []string
 	for _, is := range h[i].machines {
 		before, there := h[i-1].named(is.uid)
@@ -167,7 +167,7 @@ func (h history) othersRespected(i int) []string {
 func (h history) movesEnd() []string {
 	begun, aborted, needed := 0, 0, 0
 	for i := range h {
-		if i == 0 || !h[i].calm {
+		if i == 0 || !h[i].faultsOver {
 			continue
 		}
 		if h.begins(i) {
@@ -210,7 +210,7 @@ func needs(m moment) int {
 // unsettledControlPlane returns what keeps an undisturbed control plane from being settled.
 func unsettledControlPlane(m moment) []string {
 	var faults []string
-	if !m.whole() && !m.crowded() || m.paused {
+	if !m.complete() && !m.overCapacity() || m.paused {
 		faults = append(faults, fmt.Sprintf("the control plane does not settle: %d of %d machines", len(m.machines), m.replicas))
 	}
 	if m.remediated {
@@ -247,7 +247,7 @@ func excused(m moment) bool {
 	}
 	switch m.balanced.Reason {
 	case faultlinev1.ReasonNoRoom, faultlinev1.ReasonTargetNotAvailable:
-		return m.room > 0
+		return m.capacity > 0
 	case faultlinev1.ReasonRolledOut:
 		return !m.rollout.IsZero()
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-func TestSitesOfSeveralClustersAreDatacentersThatShareARegion(t *testing.T) {
+func TestClustersAreDatacentersOfOneRegion(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	prepared, err := Provider{}.Sites("")
+	prepared, err := Provider{}.MultiCluster("")
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(prepared.Close)
-	s := prepared.(*sites)
+	s := prepared.(*multiCluster)
 	g.Expect(s.addDatacenter("seed-1", []string{"s1-a", "s1-b"})).To(Succeed())
 	g.Expect(s.addDatacenter("seed-2", []string{"s2-a"})).To(Succeed())
 

@@ -20,9 +20,9 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// sites are datacenters of one vCenter, one for each cluster. Their compute clusters are the zones, each with its own datastore and
+// multiCluster are datacenters of one vCenter, one for each cluster. Their compute clusters are the zones, each with its own datastore and
 // network.
-type sites struct {
+type multiCluster struct {
 	*simulation
 
 	mu        sync.Mutex
@@ -30,23 +30,23 @@ type sites struct {
 	of        map[string]string // maps each zone to the namespace of its cluster
 }
 
-// Sites implements provider.SitesProvider.
-func (Provider) Sites(string) (provider.Sites, error) {
+// MultiCluster implements provider.RebalanceProvider.
+func (Provider) MultiCluster(string) (provider.MultiCluster, error) {
 	vcenter, err := simulator.New(simulator.Layout{Tags: []simulator.Tag{{Category: simulator.RegionCategory, Name: simulator.RegionTag}}})
 	if err != nil {
 		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
 	}
-	return &sites{simulation: &simulation{vcenter: vcenter}, of: map[string]string{}}, nil
+	return &multiCluster{simulation: &simulation{vcenter: vcenter}, of: map[string]string{}}, nil
 }
 
-// Flavor implements provider.Sites.
-func (*sites) Flavor() string { return "" }
+// Flavor implements provider.MultiCluster.
+func (*multiCluster) Flavor() string { return "" }
 
-// Unbounded implements provider.Unbounded. The hosts of vcsim accept any number of virtual machines.
-func (*sites) Unbounded() {}
+// UnboundedCapacity implements provider.UnboundedCapacity. The hosts of vcsim accept any number of virtual machines.
+func (*multiCluster) UnboundedCapacity() {}
 
-// Run implements provider.Sites. vCenter is already running.
-func (s *sites) Run(ctx context.Context, _ *managementcluster.Cluster, workloads *workload.Simulator) error {
+// Run implements provider.MultiCluster. vCenter is already running.
+func (s *multiCluster) Run(ctx context.Context, _ *managementcluster.Cluster, workloads *workload.Simulator) error {
 	s.mu.Lock()
 	s.workloads = workloads
 	s.mu.Unlock()
@@ -54,10 +54,10 @@ func (s *sites) Run(ctx context.Context, _ *managementcluster.Cluster, workloads
 	return nil
 }
 
-// AddCluster implements provider.Sites.
-func (s *sites) AddCluster(ctx context.Context, in *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, _ int) error {
+// AddCluster implements provider.MultiCluster.
+func (s *multiCluster) AddCluster(ctx context.Context, in *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, _ int) error {
 	name := cluster.GetName()
-	if err := s.addDatacenter(name, domains); err != nil { //nolint:contextcheck // The simulator makes it in memory.
+	if err := s.addDatacenter(name, domains); err != nil { //nolint:contextcheck // The simulator needs no context.
 		return err
 	}
 	labels := map[string]any{}
@@ -88,7 +88,7 @@ func (s *sites) AddCluster(ctx context.Context, in *managementcluster.Cluster, c
 }
 
 // addDatacenter creates a datacenter with a compute cluster for each zone.
-func (s *sites) addDatacenter(name string, zones []string) error {
+func (s *multiCluster) addDatacenter(name string, zones []string) error {
 	dc := simulator.ThreeZones().Datacenters[0]
 	dc.Name, dc.Clusters, dc.Datastores, dc.Networks = name, nil, dc.Datastores[:1], dc.Networks[:1]
 	for _, zone := range zones {
@@ -124,8 +124,8 @@ func connect(in *managementcluster.Cluster) (client.Client, error) {
 	return c, nil
 }
 
-// Lose implements provider.Sites. vCenter loses the hosts of the zone, and the Nodes there stop.
-func (s *sites) Lose(ctx context.Context, zone string) error {
+// Lose implements provider.MultiCluster. vCenter loses the hosts of the zone, and the Nodes there stop.
+func (s *multiCluster) Lose(ctx context.Context, zone string) error {
 	if err := s.vcenter.DisconnectHosts(zone); err != nil {
 		return fmt.Errorf("losing the hosts of %s: %w", zone, err)
 	}
@@ -133,8 +133,8 @@ func (s *sites) Lose(ctx context.Context, zone string) error {
 	return nil
 }
 
-// Restore implements provider.Sites.
-func (s *sites) Restore(ctx context.Context, zone string) error {
+// Restore implements provider.MultiCluster.
+func (s *multiCluster) Restore(ctx context.Context, zone string) error {
 	if err := s.vcenter.ReconnectHosts(zone); err != nil {
 		return fmt.Errorf("restoring the hosts of %s: %w", zone, err)
 	}
@@ -143,7 +143,7 @@ func (s *sites) Restore(ctx context.Context, zone string) error {
 }
 
 // setReady stops or restarts the Nodes in a zone. Virtual machines without a Node are skipped.
-func (s *sites) setReady(ctx context.Context, zone string, ready bool) {
+func (s *multiCluster) setReady(ctx context.Context, zone string, ready bool) {
 	s.mu.Lock()
 	workloads, namespace := s.workloads, s.of[zone]
 	s.mu.Unlock()

@@ -16,9 +16,9 @@ import (
 	"github.com/faultline-io/faultline/shared/simulation"
 )
 
-// Disobedience is a proxy that injects faults between a manager and the API server and counts requests. Other clients reach the API
+// APIServerFaults is a proxy that injects faults between a manager and the API server and counts requests. Other clients reach the API
 // server directly. The zero value has no faults.
-type Disobedience struct {
+type APIServerFaults struct {
 	faults []simulation.ProxyFault
 
 	mu    sync.Mutex
@@ -26,12 +26,12 @@ type Disobedience struct {
 	on    bool
 }
 
-// Disobey returns a Disobedience with the faults of simulation.ProxyFaults in a comma-separated list of names; nil for an empty list.
-func Disobey(names string) (*Disobedience, error) {
+// NewAPIServerFaults returns the faults of simulation.ProxyFaults in a comma-separated list of names; nil for an empty list.
+func NewAPIServerFaults(names string) (*APIServerFaults, error) {
 	if names == "" {
 		return nil, nil
 	}
-	d := &Disobedience{}
+	d := &APIServerFaults{}
 	for name := range strings.SplitSeq(names, ",") {
 		fault, err := faults.Named(simulation.ProxyFaults(), strings.TrimSpace(name))
 		if err != nil {
@@ -42,8 +42,8 @@ func Disobey(names string) (*Disobedience, error) {
 	return d, nil
 }
 
-// Disobediences returns the names of the faults.
-func Disobediences() []string {
+// APIServerFaultNames returns the names of the faults.
+func APIServerFaultNames() []string {
 	var names []string
 	for _, fault := range simulation.ProxyFaults() {
 		names = append(names, fault.Name)
@@ -52,7 +52,7 @@ func Disobediences() []string {
 }
 
 // between starts the proxy in front of the API server of config, and returns the configuration for reaching it.
-func (d *Disobedience) between(ctx context.Context, config *rest.Config) (*rest.Config, error) {
+func (d *APIServerFaults) between(ctx context.Context, config *rest.Config) (*rest.Config, error) {
 	proxy, err := simulation.NewProxy(config, simulation.Address{})
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (d *Disobedience) between(ctx context.Context, config *rest.Config) (*rest.
 }
 
 // Set enables or disables the faults. They are disabled at first.
-func (d *Disobedience) Set(ctx context.Context, on bool) error {
+func (d *APIServerFaults) Set(ctx context.Context, on bool) error {
 	if d == nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (d *Disobedience) Set(ctx context.Context, on bool) error {
 }
 
 // Highest returns the highest rate of requests for one object.
-func (d *Disobedience) Highest() simulation.Rate {
+func (d *APIServerFaults) Highest() simulation.Rate {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.proxy == nil {
@@ -96,7 +96,7 @@ func (d *Disobedience) Highest() simulation.Rate {
 }
 
 // Watches returns the number of watches that the manager has open at the API server.
-func (d *Disobedience) Watches() int {
+func (d *APIServerFaults) Watches() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.proxy == nil {
@@ -105,7 +105,7 @@ func (d *Disobedience) Watches() int {
 	return len(d.proxy.Watches())
 }
 
-func (d *Disobedience) close() {
+func (d *APIServerFaults) close() {
 	if d == nil {
 		return
 	}

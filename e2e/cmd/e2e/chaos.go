@@ -18,17 +18,17 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// runStorm runs subcommand storm.
-func runStorm(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+// runChaos runs subcommand storm.
+func runChaos(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	options := chaos.Options{Out: stdout, Progress: stderr}
 	flags := flag.NewFlagSet("e2e storm", flag.ContinueOnError)
-	chosen := all.Flag[provider.InStorm](flags, "Infrastructure provider whose manager is killed")
+	chosen := all.Flag[provider.ChaosProvider](flags, "Infrastructure provider whose manager is killed")
 	flags.IntVar(&options.Kills, "kills", chaos.DefaultKills, "Number of kills in each mode.")
 	flags.IntVar(&options.Machines, "machines", chaos.DefaultMachines, "Approximate number of machines at a time.")
 	flags.StringVar(&options.Mode, "mode", "", "Behavior of the infrastructure. Defaults to all modes, one after the other. "+chaos.RebalanceMode+" moves machines of control planes instead, "+
 		chaos.SoakMode+" creates and deletes clusters and measures what the manager keeps of them.")
 	flags.IntVar(&options.Clusters, "clusters", chaos.DefaultClusters, "Number of clusters to create and delete in mode "+chaos.SoakMode+".")
-	flags.StringVar(&options.APIServer, "api-server", "", "Comma-separated list of faults of the API server: "+strings.Join(managementcluster.Disobediences(), ", ")+".")
+	flags.StringVar(&options.APIServer, "api-server", "", "Comma-separated list of faults of the API server: "+strings.Join(managementcluster.APIServerFaultNames(), ", ")+".")
 	flags.IntVar(&options.Seeds, "seeds", chaos.DefaultSeeds, "Number of control planes in mode "+chaos.RebalanceMode+", each with its own seed.")
 	flags.IntVar(&options.AtOnce, "at-once", chaos.DefaultAtOnce, "Number of these control planes to run simultaneously.")
 	flags.Func("seed", "Seed `number` of all random decisions. Defaults to a random one, which is printed.", func(value string) (err error) {

@@ -13,14 +13,14 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 )
 
-type installed struct{ Installed }
+type fakeProvider struct{ Provider }
 
-func (installed) Describe() Description { return Description{Name: "some"} }
+func (fakeProvider) Describe() Description { return Description{Name: "some"} }
 
-func TestAnotherManagerRunsWithItsOwnReleaseInThePlaceOfOurs(t *testing.T) {
+func TestOtherManagerUsesItsRelease(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
-	i := &Installation{Provider: installed{}, Root: filepath.Join(dir, "root"), core: filepath.Join(dir, "core"), controlPlane: filepath.Join(dir, "controlplane")}
+	i := &Installation{Provider: fakeProvider{}, Root: filepath.Join(dir, "root"), core: filepath.Join(dir, "core"), controlPlane: filepath.Join(dir, "controlplane")}
 	for _, of := range []string{i.core, i.controlPlane} {
 		bases := filepath.Join(of, "config", "crd", "bases")
 		g.Expect(os.MkdirAll(bases, 0o755)).To(Succeed())

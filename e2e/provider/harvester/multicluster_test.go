@@ -21,11 +21,11 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-func TestAZoneOfASiteHasRoomForAsManyMachinesAsItIsToAndForThoseThatRoomIsAddedFor(t *testing.T) {
+func TestZoneCapacityAndAddedCapacity(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(time.Minute)
-	prepared, err := Provider{}.Sites(os.Getenv(binaries.AssetsVariable))
+	prepared, err := Provider{}.MultiCluster(os.Getenv(binaries.AssetsVariable))
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(prepared.Close)
 	const zone, room, added = "z", 6, 2
@@ -35,7 +35,7 @@ func TestAZoneOfASiteHasRoomForAsManyMachinesAsItIsToAndForThoseThatRoomIsAddedF
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(listed).To(ConsistOf(map[string]any{"name": zone}, map[string]any{"name": "other"}))
 
-	s := prepared.(*sites)
+	s := prepared.(*multiCluster)
 	for i := range room + added + 1 {
 		g.Expect(s.harvester.Client().Create(t.Context(), siteMachine(zone, i))).To(Succeed())
 	}
@@ -54,7 +54,7 @@ func TestAZoneOfASiteHasRoomForAsManyMachinesAsItIsToAndForThoseThatRoomIsAddedF
 		g.Consistently(running, "2s").Should(Equal(places), "kube-scheduler tries again each second")
 	}
 	full(room)
-	g.Expect(prepared.(provider.Uncounted).AddRoom(t.Context(), zone, added)).To(Succeed())
+	g.Expect(prepared.(provider.UncountedCapacity).AddCapacity(t.Context(), zone, added)).To(Succeed())
 	full(room + added)
 }
 

@@ -14,11 +14,11 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// life builds a history with a minute between consecutive moments.
-type life struct{ history history }
+// historyBuilder builds a history with a minute between consecutive moments.
+type historyBuilder struct{ history history }
 
 // begin returns a life with machines m0, m1, ... in the domains that the letters name.
-func begin(machines string, domains ...string) *life {
+func begin(machines string, domains ...string) *historyBuilder {
 	m := moment{
 		at: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), what: "begin", replicas: len(machines), states: map[string]faultlinev1.DomainState{},
 		balanced: metav1.Condition{Status: metav1.ConditionTrue, Reason: faultlinev1.ReasonBalanced},
@@ -26,7 +26,7 @@ func begin(machines string, domains ...string) *life {
 	for _, name := range domains {
 		m.states[name] = faultlinev1.DomainActive
 	}
-	l := &life{history: history{m}}
+	l := &historyBuilder{history: history{m}}
 	for i, domain := range machines {
 		l.join(i, string(domain), &l.history[0])
 	}
@@ -35,13 +35,13 @@ func begin(machines string, domains ...string) *life {
 
 func called(i int) string { return "m" + string(rune('0'+i)) }
 
-func (*life) join(i int, domain string, m *moment) {
+func (*historyBuilder) join(i int, domain string, m *moment) {
 	m.machines = append(m.machines, machine{name: called(i), uid: types.UID(called(i)), domain: domain, ready: true})
 	m.members = append(m.members, etcdMember{machine: called(i), healthy: true})
 }
 
 // then adds a moment.
-func (l *life) then(change func(*moment)) *life {
+func (l *historyBuilder) then(change func(*moment)) *historyBuilder {
 	m := l.history[len(l.history)-1]
 	m.at = m.at.Add(time.Minute)
 	m.machines, m.members = append([]machine(nil), m.machines...), append([]etcdMember(nil), m.members...)
@@ -51,7 +51,7 @@ func (l *life) then(change func(*moment)) *life {
 }
 
 // each adds a moment in which a machine has changed.
-func (l *life) each(i int, change func(*machine)) *life {
+func (l *historyBuilder) each(i int, change func(*machine)) *historyBuilder {
 	return l.then(func(m *moment) {
 		for j := range m.machines {
 			if m.machines[j].name == called(i) {
@@ -61,43 +61,61 @@ func (l *life) each(i int, change func(*machine)) *life {
 	})
 }
 
-func (l *life) record(i int) *life {
+func (l *historyBuilder) record(i int) *historyBuilder {
 	return l.then(func(m *moment) { m.move = &move{Machine: called(i), UID: types.UID(called(i))} })
 }
 
-func (l *life) abort() *life {
+func (l *historyBuilder) abort() *historyBuilder {
 	return l.then(func(m *moment) { m.move = &move{Machine: m.move.Machine, UID: m.move.UID, Aborting: "because"} })
 }
 
-func (l *life) close() *life         { return l.then(func(m *moment) { m.move = nil }) }
-func (l *life) mark(i int) *life     { return l.each(i, func(is *machine) { is.marked = true }) }
-func (l *life) unmark(i int) *life   { return l.each(i, func(is *machine) { is.marked = false }) }
-func (l *life) outdate(i int) *life  { return l.each(i, func(is *machine) { is.outdated = true }) }
-func (l *life) leave(i int) *life    { return l.each(i, func(is *machine) { is.deleting = true }) }
-func (l *life) calm() *life          { return l.then(func(m *moment) { m.calm = true }) }
-func (l *life) room(n int) *life     { return l.then(func(m *moment) { m.room = n }) }
-func (l *life) replicas(n int) *life { return l.then(func(m *moment) { m.replicas = n }) }
-func (l *life) rollOut() *life {
+func (l *historyBuilder) close() *historyBuilder { return l.then(func(m *moment) { m.move = nil }) }
+func (l *historyBuilder) mark(i int) *historyBuilder {
+	return l.each(i, func(is *machine) { is.marked = true })
+}
+func (l *historyBuilder) unmark(i int) *historyBuilder {
+	return l.each(i, func(is *machine) { is.marked = false })
+}
+func (l *historyBuilder) outdate(i int) *historyBuilder {
+	return l.each(i, func(is *machine) { is.outdated = true })
+}
+func (l *historyBuilder) leave(i int) *historyBuilder {
+	return l.each(i, func(is *machine) { is.deleting = true })
+}
+func (l *historyBuilder) calm() *historyBuilder {
+	return l.then(func(m *moment) { m.faultsOver = true })
+}
+func (l *historyBuilder) room(n int) *historyBuilder {
+	return l.then(func(m *moment) { m.capacity = n })
+}
+func (l *historyBuilder) replicas(n int) *historyBuilder {
+	return l.then(func(m *moment) { m.replicas = n })
+}
+func (l *historyBuilder) rollOut() *historyBuilder {
 	return l.then(func(m *moment) { m.rollout = m.at })
 }
 
-func (l *life) ask() *life {
+func (l *historyBuilder) ask() *historyBuilder {
 	return l.then(func(m *moment) { m.rollout, m.asked = m.at, m.at })
 }
 
 // strip adds a moment at which a policy begins to remove annotations for a number of minutes.
-func (l *life) strip(minutes int) *life {
+func (l *historyBuilder) strip(minutes int) *historyBuilder {
 	return l.then(func(m *moment) { m.strippedUntil = m.at.Add(time.Duration(minutes) * time.Minute) })
 }
 
-func (l *life) remediate(is bool) *life { return l.then(func(m *moment) { m.remediated = is }) }
-func (l *life) pause(paused bool) *life { return l.then(func(m *moment) { m.paused = paused }) }
+func (l *historyBuilder) remediate(is bool) *historyBuilder {
+	return l.then(func(m *moment) { m.remediated = is })
+}
+func (l *historyBuilder) pause(paused bool) *historyBuilder {
+	return l.then(func(m *moment) { m.paused = paused })
+}
 
-func (l *life) surge(i int, domain string) *life {
+func (l *historyBuilder) surge(i int, domain string) *historyBuilder {
 	return l.then(func(m *moment) { l.join(i, domain, m) })
 }
 
-func (l *life) gone(i int) *life {
+func (l *historyBuilder) gone(i int) *historyBuilder {
 	return l.then(func(m *moment) {
 		for j := range m.machines {
 			if m.machines[j].name == called(i) {
@@ -109,11 +127,11 @@ func (l *life) gone(i int) *life {
 	})
 }
 
-func (l *life) etcd(i int, healthy bool) *life {
+func (l *historyBuilder) etcd(i int, healthy bool) *historyBuilder {
 	return l.then(func(m *moment) { m.members[i].healthy = healthy })
 }
 
-func (l *life) state(domain string, state faultlinev1.DomainState) *life {
+func (l *historyBuilder) state(domain string, state faultlinev1.DomainState) *historyBuilder {
 	return l.then(func(m *moment) {
 		states := map[string]faultlinev1.DomainState{}
 		for name, is := range m.states {
@@ -124,17 +142,17 @@ func (l *life) state(domain string, state faultlinev1.DomainState) *life {
 	})
 }
 
-func (l *life) says(status metav1.ConditionStatus, reason string) *life {
+func (l *historyBuilder) balanced(status metav1.ConditionStatus, reason string) *historyBuilder {
 	return l.then(func(m *moment) { m.balanced = metav1.Condition{Status: status, Reason: reason} })
 }
 
 // move adds a complete move.
-func (l *life) move(i, by int, to string) *life {
+func (l *historyBuilder) move(i, by int, to string) *historyBuilder {
 	return l.record(i).mark(i).outdate(i).surge(by, to).leave(i).gone(i).close()
 }
 
-func TestTheJudgeFindsNothingInASoundHistory(t *testing.T) {
-	for scenario, sound := range map[string]*life{
+func TestCheckHistoryAcceptsValidHistories(t *testing.T) {
+	for scenario, sound := range map[string]*historyBuilder{
 		"nothing happens":                        begin("abc", "a", "b", "c"),
 		"a move, the new one first":              begin("aab", "a", "b", "c").calm().move(0, 3, "c"),
 		"a move that is taken back":              begin("abc", "a", "b", "c").record(0).mark(0).abort().unmark(0).close(),
@@ -146,12 +164,12 @@ func TestTheJudgeFindsNothingInASoundHistory(t *testing.T) {
 		"a rollout for other failure domains": begin("abc", "a", "b", "c").state("a", faultlinev1.DomainEvicting).rollOut().surge(3, "b").leave(0).gone(0).
 			state("a", faultlinev1.DomainActive).rollOut().surge(4, "a").leave(3).gone(3),
 		"a rollout after a person's":       begin("aab", "a", "b", "c").ask().surge(3, "c").leave(0).gone(0).rollOut(),
-		"all replaced once, and no better": begin("aaab", "a", "b", "c").rollOut().says(metav1.ConditionFalse, faultlinev1.ReasonRolledOut),
-		"no capacity":                      begin("aab", "a", "b").state("b", faultlinev1.DomainEvicting).says(metav1.ConditionFalse, faultlinev1.ReasonNoRoom).room(2),
-		"a machine waits for capacity": begin("aaab", "a", "b").state("b", faultlinev1.DomainEvicting).says(metav1.ConditionFalse, faultlinev1.ReasonNoRoom).room(3).
+		"all replaced once, and no better": begin("aaab", "a", "b", "c").rollOut().balanced(metav1.ConditionFalse, faultlinev1.ReasonRolledOut),
+		"no capacity":                      begin("aab", "a", "b").state("b", faultlinev1.DomainEvicting).balanced(metav1.ConditionFalse, faultlinev1.ReasonNoRoom).room(2),
+		"a machine waits for capacity": begin("aaab", "a", "b").state("b", faultlinev1.DomainEvicting).balanced(metav1.ConditionFalse, faultlinev1.ReasonNoRoom).room(3).
 			replicas(5).surge(4, "a").each(4, func(is *machine) { is.ready = false }),
 		"cordoned domains keep their machines": begin("aaab", "a", "b", "c").replicas(4).state("a", faultlinev1.DomainCordoned),
-		"healthy members fail the moment a machine goes": func() *life {
+		"healthy members fail the moment a machine goes": func() *historyBuilder {
 			l := begin("aab", "a", "b", "c").record(0).mark(0).outdate(0).surge(3, "c")
 			l.etcd(1, false).etcd(2, false)
 			for j := len(l.history) - 2; j < len(l.history); j++ {
@@ -163,14 +181,14 @@ func TestTheJudgeFindsNothingInASoundHistory(t *testing.T) {
 		}(),
 		"a policy removes the record, and the mark is taken off when it is gone": begin("abc", "a", "b", "c").strip(4).record(0).mark(0).close().unmark(0),
 	} {
-		t.Run(scenario, func(t *testing.T) { NewWithT(t).Expect(judgeHistory(sound.history)).To(BeEmpty()) })
+		t.Run(scenario, func(t *testing.T) { NewWithT(t).Expect(checkHistory(sound.history)).To(BeEmpty()) })
 	}
 }
 
-// Each history has a violation that the judge must report.
-func TestTheJudgeFindsWhatMustNotBe(t *testing.T) {
+// Each history has a violation that checkHistory must report.
+func TestCheckHistoryReportsFaults(t *testing.T) {
 	for scenario, test := range map[string]struct {
-		life *life
+		life *historyBuilder
 		want []string
 	}{
 		"two victims": {begin("aabb", "a", "b").record(0).mark(0).mark(1).unmark(1).unmark(0).close(),
@@ -194,7 +212,7 @@ func TestTheJudgeFindsWhatMustNotBe(t *testing.T) {
 			[]string{"a rollout begins while the control plane is paused or lacks machines"}},
 		"a rollout without an end": {begin("aab", "a", "b", "c").rollOut().surge(3, "c").leave(0).gone(0).rollOut(),
 			[]string{"a second rollout begins although the failure domains have not changed since the first one"}},
-		"all replaced once, without a request": {begin("aaab", "a", "b", "c").says(metav1.ConditionFalse, faultlinev1.ReasonRolledOut),
+		"all replaced once, without a request": {begin("aaab", "a", "b", "c").balanced(metav1.ConditionFalse, faultlinev1.ReasonRolledOut),
 			[]string{"one failure domain has 3 machines and another 0"}},
 		"a user's mark is taken over": {begin("abc", "a", "b", "c").each(0, func(is *machine) { is.claimed = true }).record(0).
 			each(0, func(is *machine) { is.claimed, is.marked = false, true }).unmark(0).close(),
@@ -212,13 +230,13 @@ func TestTheJudgeFindsWhatMustNotBe(t *testing.T) {
 			[]string{"the control plane does not settle: 3 of 3 machines"}},
 		"machines that are not spread": {begin("aaab", "a", "b", "c"),
 			[]string{"one failure domain has 3 machines and another 0, and ControlPlaneBalanced is True"}},
-		"machines that are not spread, for an unrelated reason": {begin("aaab", "a", "b", "c").says(metav1.ConditionFalse, faultlinev1.ReasonStabilizing),
+		"machines that are not spread, for an unrelated reason": {begin("aaab", "a", "b", "c").balanced(metav1.ConditionFalse, faultlinev1.ReasonStabilizing),
 			[]string{"one failure domain has 3 machines and another 0, and ControlPlaneBalanced is False Stabilizing"}},
-		"no capacity reported although there is some": {begin("aab", "a", "b").state("b", faultlinev1.DomainEvicting).says(metav1.ConditionFalse, faultlinev1.ReasonTargetNotAvailable),
+		"no capacity reported although there is some": {begin("aab", "a", "b").state("b", faultlinev1.DomainEvicting).balanced(metav1.ConditionFalse, faultlinev1.ReasonTargetNotAvailable),
 			[]string{`Machine m2 is in "b", which must be empty`}},
 		"a machine in an evicted domain": {begin("abc", "a", "b", "c").state("a", faultlinev1.DomainEvicting),
 			[]string{`Machine m0 is in "a", which must be empty`}},
-		"spread, but reported as not spread": {begin("abc", "a", "b", "c").says(metav1.ConditionFalse, faultlinev1.ReasonNotBalanced),
+		"spread, but reported as not spread": {begin("abc", "a", "b", "c").balanced(metav1.ConditionFalse, faultlinev1.ReasonNotBalanced),
 			[]string{"the machines are spread, and ControlPlaneBalanced is False NotBalanced"}},
 	} {
 		t.Run(scenario, func(t *testing.T) {
@@ -226,14 +244,14 @@ func TestTheJudgeFindsWhatMustNotBe(t *testing.T) {
 			for _, want := range test.want {
 				matchers = append(matchers, ContainSubstring(want))
 			}
-			NewWithT(t).Expect(judgeHistory(test.life.history)).To(ConsistOf(matchers...))
+			NewWithT(t).Expect(checkHistory(test.life.history)).To(ConsistOf(matchers...))
 		})
 	}
 }
 
-func TestTheJudgeFindsAControlPlaneThatReplacesNoUnhealthyMachine(t *testing.T) {
+func TestCheckHistoryReportsMissingRemediation(t *testing.T) {
 	for scenario, test := range map[string]struct {
-		life *life
+		life *historyBuilder
 		want string
 	}{
 		"no condition": {begin("abc", "a", "b", "c").remediate(true), "the control plane no longer replaces unhealthy machines, and no condition reports it"},
@@ -243,13 +261,13 @@ func TestTheJudgeFindsAControlPlaneThatReplacesNoUnhealthyMachine(t *testing.T) 
 		},
 		"that fails": {begin("abc", "a", "b", "c").each(0, func(is *machine) { is.failing = true }), "Machine m0 fails and is not replaced"},
 	} {
-		t.Run(scenario, func(t *testing.T) { NewWithT(t).Expect(judgeHistory(test.life.history)).To(Equal([]string{test.want})) })
+		t.Run(scenario, func(t *testing.T) { NewWithT(t).Expect(checkHistory(test.life.history)).To(Equal([]string{test.want})) })
 	}
 }
 
-func TestAMachineThatWaitsForAFailureDomainThatReceivesNoneIsRefusedAfterAWhile(t *testing.T) {
+func TestMachineWaitingForClosedFailureDomainIsRefused(t *testing.T) {
 	g := NewWithT(t)
-	waits := func(l *life) moment {
+	waits := func(l *historyBuilder) moment {
 		l.surge(3, "b").each(3, func(is *machine) { is.ready = false })
 		return l.history[len(l.history)-1]
 	}
@@ -268,7 +286,7 @@ func TestAMachineThatWaitsForAFailureDomainThatReceivesNoneIsRefusedAfterAWhile(
 }
 
 // Watches of different kinds overtake each other; revisions do not.
-func TestAHistoryIsInTheOrderOfTheRevisions(t *testing.T) {
+func TestHistoryIsOrderedByRevision(t *testing.T) {
 	g := NewWithT(t)
 	r := &recorder{state: newState()}
 	set := func(name string) func(*state) {
@@ -281,7 +299,7 @@ func TestAHistoryIsInTheOrderOfTheRevisions(t *testing.T) {
 	g.Expect(h[1].machines).To(HaveLen(2))
 }
 
-func TestWhatHappensComesFromTheSeed(t *testing.T) {
+func TestActsDependOnSeed(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(draw(1)).To(Equal(draw(1)))
 	g.Expect(draw(1)).NotTo(Equal(draw(2)))
@@ -290,7 +308,7 @@ func TestWhatHappensComesFromTheSeed(t *testing.T) {
 		s := draw(seed)
 		replicas[s.replicas], domains[s.domains], modes[s.mode] = true, true, true
 		g.Expect(len(s.steps)).To(And(BeNumerically(">=", fewestSteps), BeNumerically("<=", mostSteps)))
-		g.Expect(s.room * s.domains).To(BeNumerically(">", s.replicas))
+		g.Expect(s.capacity * s.domains).To(BeNumerically(">", s.replicas))
 		for _, step := range s.steps {
 			acts[step.act] = true
 		}

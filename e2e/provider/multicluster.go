@@ -14,15 +14,18 @@ import (
 	"github.com/faultline-io/faultline/e2e/workload"
 )
 
-// SitesProvider is implemented by providers that can create failure domains for many clusters at once. It is optional.
-type SitesProvider interface {
-	// Sites prepares the infrastructure in this process. The folder programs has the programs of the Description, etcd and
+// RebalanceProvider is a provider that can host many clusters at once, each with its own failure domains, so that moves of their control
+// planes can be tested. It is optional.
+type RebalanceProvider interface {
+	Provider
+
+	// MultiCluster prepares the infrastructure in this process. The folder programs has the programs of the Description, etcd and
 	// kube-apiserver.
-	Sites(programs string) (Sites, error)
+	MultiCluster(programs string) (MultiCluster, error)
 }
 
-// Sites are the failure domains of many clusters, each in its own namespace.
-type Sites interface {
+// MultiCluster is an infrastructure with the failure domains of many clusters, each in its own namespace.
+type MultiCluster interface {
 	// Setup is like that of a Simulation.
 	Setup(dir string) (Setup, error)
 	// Flavor returns the flavor of the cluster template whose control-plane endpoint is set by the variables of kube-vip.
@@ -39,15 +42,15 @@ type Sites interface {
 	Close()
 }
 
-// Uncounted are Sites of a provider that does not know the capacity of a failure domain. It begins to move a machine to a full one, and
-// the new machine waits there.
-type Uncounted interface {
-	// AddRoom adds capacity for machines to a failure domain. It may be called once for each.
-	AddRoom(ctx context.Context, domain string, machines int) error
+// UncountedCapacity is implemented by a MultiCluster whose provider does not know the capacity of a failure domain. The provider begins to
+// move a machine to a full one, and the new machine waits there.
+type UncountedCapacity interface {
+	// AddCapacity adds capacity for machines to a failure domain. It may be called once for each.
+	AddCapacity(ctx context.Context, domain string, machines int) error
 }
 
-// Unbounded are Sites of a provider whose failure domains have unlimited capacity.
-type Unbounded interface{ Unbounded() }
+// UnboundedCapacity is implemented by a MultiCluster whose failure domains have unlimited capacity.
+type UnboundedCapacity interface{ UnboundedCapacity() }
 
 // ListDomains sets the failure domains of an infrastructure cluster, each with the same additional fields.
 func ListDomains(cluster *unstructured.Unstructured, names []string, further map[string]any) error {

@@ -17,8 +17,8 @@ type Disturbance struct {
 	Set func(on bool, target []string) error
 	// Targets returns the current possible targets. If it is nil, Begin injects the fault once, and it stays.
 	Targets func() [][]string
-	// AtOnce holds the numbers of targets to choose from each time.
-	AtOnce []int
+	// Simultaneous holds the numbers of targets to choose from each time.
+	Simultaneous []int
 	// Stays keeps a fault active when the next one is injected. Brief faults begin and end by themselves soon.
 	Stays, Brief bool
 
@@ -49,7 +49,7 @@ func (d *Disturbance) Next(random *rand.Rand) error {
 			return err
 		}
 	}
-	for range Pick(random, d.AtOnce) {
+	for range Pick(random, d.Simultaneous) {
 		left := slices.DeleteFunc(d.Targets(), d.isHit)
 		if len(left) == 0 {
 			return nil

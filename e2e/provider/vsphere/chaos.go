@@ -40,20 +40,20 @@ type target struct {
 	disturbance *provider.Disturbance
 }
 
-// Modes implements provider.StormProvider.
-func (Provider) Modes() []provider.Mode { return provider.ModesOf(stormModes()) }
+// Modes implements provider.ChaosProvider.
+func (Provider) Modes() []provider.Mode { return provider.ModesOf(chaosModes()) }
 
-// NewTarget implements provider.StormProvider.
+// NewTarget implements provider.ChaosProvider.
 func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provider.Target, error) {
-	m := provider.BehaviourOf(stormModes(), o.Mode)
-	vcenter, err := simulator.New(stormLayout(), m.Fault.Options...) //nolint:contextcheck // A vCenter runs until it is closed.
+	m := provider.BehaviorOf(chaosModes(), o.Mode)
+	vcenter, err := simulator.New(chaosLayout(), m.Fault.Options...) //nolint:contextcheck // The simulator runs until it is closed.
 	if err != nil {
 		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
 	}
 	there := func() []*simulator.Server { return []*simulator.Server{vcenter} }
 	disturbance := provider.DisturbanceBy(context.WithoutCancel(ctx), &m.Fault, vcenter, there)
 	v := &target{client: o.Client, vcenter: vcenter, disturbance: disturbance}
-	if err := v.layOut(ctx, o.Cluster); err != nil {
+	if err := v.createInventory(ctx, o.Cluster); err != nil {
 		vcenter.Close()
 		return nil, err
 	}
@@ -64,9 +64,9 @@ func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provid
 	return v, nil
 }
 
-// stormLayout returns a layout with racks as host groups of one compute cluster, and another compute cluster with its own datastore and
+// chaosLayout returns a layout with racks as host groups of one compute cluster, and another compute cluster with its own datastore and
 // network.
-func stormLayout() simulator.Layout {
+func chaosLayout() simulator.Layout {
 	layout := simulator.HostGroups()
 	dc := &layout.Datacenters[0]
 	dc.Clusters = append(dc.Clusters, simulator.Cluster{Name: ownCluster, Hosts: []string{"host-d-1", "host-d-2"}})
@@ -78,7 +78,7 @@ func stormLayout() simulator.Layout {
 	return layout
 }
 
-func (v *target) layOut(ctx context.Context, cluster string) (err error) {
+func (v *target) createInventory(ctx context.Context, cluster string) (err error) {
 	if v.tag, err = v.vcenter.TagID(simulator.RegionCategory + "/" + simulator.RegionTag); err != nil {
 		return err
 	}
@@ -113,26 +113,26 @@ func ownZone() infrav1.VSphereFailureDomainSpec {
 	}
 }
 
-// Add implements provider.Soaked. The cluster has its own zone and account.
-func (v *target) Add(ctx context.Context, name string) (provider.Guest, error) {
+// Add implements provider.SoakTarget. The cluster has its own zone and account.
+func (v *target) Add(ctx context.Context, name string) (provider.SoakCluster, error) {
 	c, err := createCluster(ctx, v.client, name, v.vcenter)
 	if err != nil {
-		return provider.Guest{}, err
+		return provider.SoakCluster{}, err
 	}
 	domain, zone := newZone(c, name, v.vcenter, ownZone())
 	if err := provider.Create(ctx, v.client, domain, zone); err != nil {
-		return provider.Guest{}, err
+		return provider.SoakCluster{}, err
 	}
-	return provider.Guest{Cluster: c, Infrastructure: &infrav1.VSphereCluster{ObjectMeta: c.Meta(name)}, Domain: name}, v.zonesReady(ctx, name)
+	return provider.SoakCluster{Cluster: c, Infrastructure: &infrav1.VSphereCluster{ObjectMeta: c.Meta(name)}, Domain: name}, v.zonesReady(ctx, name)
 }
 
-// Remove implements provider.Soaked.
+// Remove implements provider.SoakTarget.
 func (v *target) Remove(ctx context.Context, name string) error {
 	domain, zone := newZone(v.cluster, name, v.vcenter, ownZone())
 	return errors.Join(provider.Delete(ctx, v.client, zone), provider.Delete(ctx, v.client, domain))
 }
 
-// Open implements provider.Soaked.
+// Open implements provider.SoakTarget.
 func (v *target) Open() int { return v.vcenter.Sessions() }
 
 func (v *target) zone(ctx context.Context, name string, spec infrav1.VSphereFailureDomainSpec) error {
@@ -145,7 +145,7 @@ func (v *target) zone(ctx context.Context, name string, spec infrav1.VSphereFail
 func (v *target) zonesReady(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		zone := &infrav1.VSphereDeploymentZone{}
-		err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextCancel(ctx, provider.PollInterval, true, func(ctx context.Context) (bool, error) {
 			err := v.client.Get(ctx, client.ObjectKey{Name: name}, zone)
 			return err == nil && zone.Status.Ready != nil && *zone.Status.Ready, err
 		})
@@ -167,8 +167,8 @@ func (v *target) Machine(meta metav1.ObjectMeta) client.Object {
 	return machine
 }
 
-// Look reads vCenter before the objects: an object releases its resources before it is deleted.
-func (v *target) Look(ctx context.Context) (provider.Snapshot, error) {
+// Observe reads vCenter before the objects: an object releases its resources before it is deleted.
+func (v *target) Observe(ctx context.Context) (provider.Snapshot, error) {
 	vms := v.vcenter.VMs()
 	owners, machines := &infrav1.VSphereVMList{}, &infrav1.VSphereMachineList{}
 	for _, list := range []client.ObjectList{owners, machines} {
@@ -176,19 +176,19 @@ func (v *target) Look(ctx context.Context) (provider.Snapshot, error) {
 			return provider.Snapshot{}, err
 		}
 	}
-	s := provider.Snapshot{Machines: map[string]provider.Seen{}}
+	s := provider.Snapshot{Machines: map[string]provider.MachineState{}}
 	byUID := map[string]string{}
 	for _, owner := range owners.Items {
 		byUID[string(owner.UID)] = owner.Name
 	}
 	providerIDs := map[string]string{}
 	for _, vm := range vms {
-		h := provider.Holding{Name: "VM " + vm.Name, Owner: byUID[vm.InstanceUUID], Domain: v.domainOf(vm), Running: vm.Power == poweredOn}
+		h := provider.Resource{Name: "VM " + vm.Name, Owner: byUID[vm.InstanceUUID], Domain: v.domainOf(vm), Running: vm.Power == poweredOn}
 		if h.Owner == "" {
-			h.Disorder = "no VSphereVM has the UID " + vm.InstanceUUID
+			h.Inconsistency = "no VSphereVM has the UID " + vm.InstanceUUID
 			h.Owner = vm.Name
 		}
-		s.Holdings = append(s.Holdings, h)
+		s.Resources = append(s.Resources, h)
 		providerIDs[h.Owner] = "vsphere://" + vm.UUID
 	}
 	for i := range machines.Items {
@@ -198,9 +198,9 @@ func (v *target) Look(ctx context.Context) (provider.Snapshot, error) {
 	return s, nil
 }
 
-func (v *target) see(machine *infrav1.VSphereMachine, providerID string) provider.Seen {
+func (v *target) see(machine *infrav1.VSphereMachine, providerID string) provider.MachineState {
 	ready := machine.Status.Initialization.Provisioned
-	is := provider.Seen{Ready: ready != nil && *ready, Conditions: machine.Status.Conditions}
+	is := provider.MachineState{Ready: ready != nil && *ready, Conditions: machine.Status.Conditions}
 	if machine.Spec.ProviderID != "" && machine.Spec.ProviderID != providerID && machine.DeletionTimestamp.IsZero() {
 		is.Faults = append(is.Faults, fmt.Sprintf("has provider ID %s, but its VM %s", machine.Spec.ProviderID, providerID))
 	}
@@ -226,8 +226,8 @@ func (v *target) domainOf(vm simulator.VM) string {
 	return strings.Join(of, " and ")
 }
 
-// Remains reports all remaining objects of machines.
-func (v *target) Remains(ctx context.Context) ([]provider.Fault, error) {
+// Leftovers reports all remaining objects of machines.
+func (v *target) Leftovers(ctx context.Context) ([]provider.Fault, error) {
 	var faults []provider.Fault
 	for _, vm := range v.vcenter.VMs() {
 		faults = append(faults, provider.Fault{Object: "VM " + vm.Name, What: "still exists in " + vm.Folder})
@@ -241,7 +241,7 @@ func (v *target) Remains(ctx context.Context) ([]provider.Fault, error) {
 			faults = append(faults, provider.Fault{Object: "VM group " + group, What: fmt.Sprintf("still has %d members: %v", n, groups[group])})
 		}
 	}
-	left, more := provider.Left(ctx, v.client, v.cluster.Name, func(secret *corev1.Secret) bool { return secret.Name == accountSecret },
+	left, more := provider.Leftovers(ctx, v.client, v.cluster.Name, func(secret *corev1.Secret) bool { return secret.Name == accountSecret },
 		&infrav1.VSphereMachineList{}, &infrav1.VSphereVMList{})
 	return append(faults, left...), errors.Join(err, more)
 }

@@ -31,17 +31,17 @@ func lookUp(ctx context.Context, network, address, name string) ([]netip.Addr, e
 	return resolver.LookupNetIP(ctx, "ip4", name+".default.svc.cluster.local.")
 }
 
-// asker queries an address continuously and records the times of the answers.
-type asker struct {
+// dnsClient queries an address continuously and records the times of the answers.
+type dnsClient struct {
 	stop func()
 
 	mu       sync.Mutex
 	answered []time.Time
 }
 
-// startAsker sends a query every 200 milliseconds, whether or not earlier ones were answered, until stop is called.
-func startAsker(address, name string) *asker {
-	a := &asker{}
+// startDNSClient sends a query every 200 milliseconds, whether or not earlier ones were answered, until stop is called.
+func startDNSClient(address, name string) *dnsClient {
+	a := &dnsClient{}
 	running, cancel := context.WithCancel(background())
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -63,7 +63,7 @@ func startAsker(address, name string) *asker {
 	return a
 }
 
-func (a *asker) ask(address, name string) {
+func (a *dnsClient) ask(address, name string) {
 	if _, err := lookUp(background(), "tcp", address, name); err != nil {
 		return
 	}
@@ -72,20 +72,20 @@ func (a *asker) ask(address, name string) {
 	a.answered = append(a.answered, time.Now())
 }
 
-func (a *asker) count() int {
+func (a *dnsClient) count() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.answered)
 }
 
 // awaitAnswers waits for a number of additional answers.
-func (a *asker) awaitAnswers(more int, within ...any) {
+func (a *dnsClient) awaitAnswers(more int, within ...any) {
 	before := a.count()
 	Eventually(a.count, within...).Should(BeNumerically(">=", before+more))
 }
 
 // gap stops the asker and returns the longest time between two answers.
-func (a *asker) gap() time.Duration {
+func (a *dnsClient) gap() time.Duration {
 	a.stop()
 	slices.SortFunc(a.answered, time.Time.Compare)
 	var longest time.Duration

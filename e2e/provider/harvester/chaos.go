@@ -29,12 +29,12 @@ type target struct {
 	disturbance *provider.Disturbance
 }
 
-// Modes implements provider.StormProvider.
-func (Provider) Modes() []provider.Mode { return provider.ModesOf(stormModes()) }
+// Modes implements provider.ChaosProvider.
+func (Provider) Modes() []provider.Mode { return provider.ModesOf(chaosModes()) }
 
-// NewTarget implements provider.StormProvider.
+// NewTarget implements provider.ChaosProvider.
 func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provider.Target, error) {
-	m := provider.BehaviourOf(stormModes(), o.Mode)
+	m := provider.BehaviorOf(chaosModes(), o.Mode)
 	options := append([]simulator.Option{simulator.WithAssets(o.Programs), simulator.WithLayout(layout())}, m.Fault.Options...)
 	harvester, err := simulator.Run(ctx, options...)
 	if err != nil {
@@ -76,7 +76,7 @@ func CreateCluster(
 	if err := provider.Create(ctx, api, access, infra); err != nil {
 		return nil, err
 	}
-	err := wait.PollUntilContextCancel(ctx, provider.LookEvery, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, provider.PollInterval, true, func(ctx context.Context) (bool, error) {
 		err := api.Get(ctx, client.ObjectKeyFromObject(infra), infra)
 		return err == nil && len(infra.Status.FailureDomains) == len(zoneNames()) && ptr.Deref(infra.Status.Initialization.Provisioned, false), err
 	})
@@ -103,26 +103,26 @@ func (h *target) Domains() []string { return zoneNames() }
 
 func (h *target) Machine(meta metav1.ObjectMeta) client.Object { return Machine(meta) }
 
-// Add implements provider.Soaked. The cluster has its own target namespace.
-func (h *target) Add(ctx context.Context, name string) (provider.Guest, error) {
+// Add implements provider.SoakTarget. The cluster has its own target namespace.
+func (h *target) Add(ctx context.Context, name string) (provider.SoakCluster, error) {
 	c, err := CreateCluster(ctx, h.client, name, h.harvester, func(infra *infrav1.HarvesterCluster) { infra.Spec.TargetNamespace = name })
 	if err != nil {
-		return provider.Guest{}, err
+		return provider.SoakCluster{}, err
 	}
-	return provider.Guest{Cluster: c, Infrastructure: &infrav1.HarvesterCluster{ObjectMeta: c.Meta(name)}, Domain: zoneNames()[0]}, nil
+	return provider.SoakCluster{Cluster: c, Infrastructure: &infrav1.HarvesterCluster{ObjectMeta: c.Meta(name)}, Domain: zoneNames()[0]}, nil
 }
 
-// Remove implements provider.Soaked.
+// Remove implements provider.SoakTarget.
 func (h *target) Remove(ctx context.Context, name string) error {
 	return client.IgnoreNotFound(h.harvester.Client().Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 }
 
-// Open implements provider.Soaked.
+// Open implements provider.SoakTarget.
 func (h *target) Open() int { return len(h.harvester.Watches()) }
 
-// Look reads the objects on Harvester before the machines: resources of a machine are deleted before the machine.
-func (h *target) Look(ctx context.Context) (provider.Snapshot, error) {
-	found, err := Read(ctx, h.harvester.Client())
+// Observe reads the objects on Harvester before the machines: resources of a machine are deleted before the machine.
+func (h *target) Observe(ctx context.Context) (provider.Snapshot, error) {
+	found, err := ListObjects(ctx, h.harvester.Client())
 	if err != nil {
 		return provider.Snapshot{}, err
 	}
@@ -130,18 +130,18 @@ func (h *target) Look(ctx context.Context) (provider.Snapshot, error) {
 	if err := h.client.List(ctx, machines, client.InNamespace(h.cluster.Name)); err != nil {
 		return provider.Snapshot{}, err
 	}
-	s := provider.Snapshot{Machines: map[string]provider.Seen{}}
+	s := provider.Snapshot{Machines: map[string]provider.MachineState{}}
 	uids, running := map[string]string{}, map[string]bool{}
 	for i := range found.VMs.Items {
-		held := found.holding(&found.VMs.Items[i])
-		s.Holdings = append(s.Holdings, held)
+		held := found.resource(&found.VMs.Items[i])
+		s.Resources = append(s.Resources, held)
 		uids[held.Owner], running[held.Owner] = string(found.VMs.Items[i].UID), held.Running
 	}
 	for i := range machines.Items {
 		machine := &machines.Items[i]
 		// If its host lost power while no manager runs, the machine's status is outdated.
 		says := conditions.IsTrue(machine, infrav1.VMRunningCondition)
-		is := provider.Seen{Ready: says && running[machine.Name], Conditions: machine.Status.Conditions}
+		is := provider.MachineState{Ready: says && running[machine.Name], Conditions: machine.Status.Conditions}
 		if says && uids[machine.Name] == "" && machine.DeletionTimestamp.IsZero() {
 			is.Faults = append(is.Faults, "reports that it runs, but has no virtual machine")
 		}
@@ -153,19 +153,19 @@ func (h *target) Look(ctx context.Context) (provider.Snapshot, error) {
 	return s, nil
 }
 
-// holding returns the resource of a virtual machine. It belongs to the machine of the same name, because names are unique in a run.
-func (f *Found) holding(vm *kubevirtv1.VirtualMachine) provider.Holding {
+// resource returns the resource of a virtual machine. It belongs to the machine of the same name, because names are unique in a run.
+func (f *Objects) resource(vm *kubevirtv1.VirtualMachine) provider.Resource {
 	is := f.Placement(vm)
-	held := provider.Holding{Name: "VM " + vm.Name, Domain: is.Domain, Running: is.Running}
+	held := provider.Resource{Name: "VM " + vm.Name, Domain: is.Domain, Running: is.Running}
 	if _, name, ok := infrav1.ParseOwner(vm.Annotations[infrav1.OwnerAnnotation]); ok {
 		held.Owner = name
 	}
 	return held
 }
 
-// Remains reports all remaining objects of machines.
-func (h *target) Remains(ctx context.Context) ([]provider.Fault, error) {
-	found, err := Read(ctx, h.harvester.Client())
+// Leftovers reports all remaining objects of machines.
+func (h *target) Leftovers(ctx context.Context) ([]provider.Fault, error) {
+	found, err := ListObjects(ctx, h.harvester.Client())
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (h *target) Remains(ctx context.Context) ([]provider.Fault, error) {
 	for i := range found.Secrets.Items {
 		left("Secret", found.Secrets.Items[i].Name)
 	}
-	objects, err := provider.Left(ctx, h.client, h.cluster.Name, func(secret *corev1.Secret) bool { return secret.Name == identity },
+	objects, err := provider.Leftovers(ctx, h.client, h.cluster.Name, func(secret *corev1.Secret) bool { return secret.Name == identity },
 		&infrav1.HarvesterMachineList{})
 	return append(faults, objects...), err
 }

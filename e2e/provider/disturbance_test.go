@@ -11,14 +11,14 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// outside is a system with a fault that affects some of its parts.
-type outside struct {
+// fakeSystem is a system with a fault that affects some of its parts.
+type fakeSystem struct {
 	parts []string
 	hit   []string
 	calls int
 }
 
-func (o *outside) targets() [][]string {
+func (o *fakeSystem) targets() [][]string {
 	var all [][]string
 	for _, part := range o.parts {
 		all = append(all, []string{part})
@@ -26,7 +26,7 @@ func (o *outside) targets() [][]string {
 	return all
 }
 
-func (o *outside) set(on bool, target []string) error {
+func (o *fakeSystem) set(on bool, target []string) error {
 	o.calls++
 	name := "all"
 	if target != nil {
@@ -42,11 +42,11 @@ func (o *outside) set(on bool, target []string) error {
 	return nil
 }
 
-func TestAFaultMovesOnAndIsEndedAtTheEnd(t *testing.T) {
+func TestFaultMovesAndEnds(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	o := &outside{parts: []string{"a", "b", "c"}}
-	d := &Disturbance{Set: o.set, Targets: o.targets, AtOnce: []int{2}}
+	o := &fakeSystem{parts: []string{"a", "b", "c"}}
+	d := &Disturbance{Set: o.set, Targets: o.targets, Simultaneous: []int{2}}
 	random := Random(1, "test")
 	g.Expect(d.Begin()).To(Succeed())
 	g.Expect(o.hit).To(BeEmpty())
@@ -58,22 +58,22 @@ func TestAFaultMovesOnAndIsEndedAtTheEnd(t *testing.T) {
 	g.Expect(o.hit).To(BeEmpty())
 }
 
-func TestAFaultOfWhatHasGoneIsNoError(t *testing.T) {
+func TestFaultOfDeletedTargetIsIgnored(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	o := &outside{parts: []string{"a"}}
-	d := &Disturbance{Set: o.set, Targets: o.targets, AtOnce: []int{1}}
+	o := &fakeSystem{parts: []string{"a"}}
+	d := &Disturbance{Set: o.set, Targets: o.targets, Simultaneous: []int{1}}
 	g.Expect(d.Next(Random(1, "test"))).To(Succeed())
 	o.parts = nil
 	g.Expect(d.End()).To(Succeed())
 	g.Expect(o.calls).To(Equal(2))
 }
 
-func TestAFaultThatStaysIsEndedAtTheEnd(t *testing.T) {
+func TestStayingFaultEnds(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	o := &outside{parts: []string{"a", "b", "c"}}
-	d := &Disturbance{Set: o.set, Targets: o.targets, AtOnce: []int{1}, Stays: true}
+	o := &fakeSystem{parts: []string{"a", "b", "c"}}
+	d := &Disturbance{Set: o.set, Targets: o.targets, Simultaneous: []int{1}, Stays: true}
 	random := Random(1, "test")
 	for range 20 {
 		g.Expect(d.Next(random)).To(Succeed())
@@ -83,24 +83,24 @@ func TestAFaultThatStaysIsEndedAtTheEnd(t *testing.T) {
 	g.Expect(o.hit).To(BeEmpty())
 }
 
-func TestABriefFaultHasEndedAtTheEnd(t *testing.T) {
+func TestBriefFaultEnds(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	made := make(chan bool, 2)
-	d := &Disturbance{Set: func(on bool, _ []string) error { made <- on; return nil }, Targets: func() [][]string { return [][]string{{"a"}} }, AtOnce: []int{1}, Brief: true}
+	d := &Disturbance{Set: func(on bool, _ []string) error { made <- on; return nil }, Targets: func() [][]string { return [][]string{{"a"}} }, Simultaneous: []int{1}, Brief: true}
 	g.Expect(d.Next(Random(1, "test"))).To(Succeed())
 	g.Expect(d.End()).To(Succeed())
 	g.Expect([]bool{<-made, <-made}).To(Equal([]bool{true, false}))
 }
 
-func TestAFaultOfAllLastsAsLongAsTheStorm(t *testing.T) {
+func TestFaultWithoutTargetsLastsWholeRun(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	o := &outside{}
+	o := &fakeSystem{}
 	d := &Disturbance{Set: o.set}
 	g.Expect(d.Begin()).To(Succeed())
 	g.Expect(d.Next(Random(1, "test"))).To(Succeed())
 	g.Expect(d.End()).To(Succeed())
 	g.Expect(o.hit).To(Equal([]string{"all"}))
-	g.Expect((&Disturbance{}).Begin()).To(Succeed(), "nothing disobeys")
+	g.Expect((&Disturbance{}).Begin()).To(Succeed(), "no fault")
 }

@@ -40,8 +40,8 @@ type target struct {
 	// faults injects the mode's fault into hosts, if the mode has one.
 	faults *provider.Disturbance
 	seed   uint64
-	// troubled are the hosts for which writes are refused.
-	troubled []types.NamespacedName
+	// refusedHosts are the hosts for which writes are refused.
+	refusedHosts []types.NamespacedName
 	// stop stops the operator.
 	stop func()
 	// numbered is the number of hosts created so far.
@@ -52,17 +52,17 @@ type target struct {
 	complaints []provider.Fault
 }
 
-// Modes implements provider.StormProvider.
-func (Provider) Modes() []provider.Mode { return provider.ModesOf(stormModes()) }
+// Modes implements provider.ChaosProvider.
+func (Provider) Modes() []provider.Mode { return provider.ModesOf(chaosModes()) }
 
-// NewTarget implements provider.StormProvider.
+// NewTarget implements provider.ChaosProvider.
 func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provider.Target, error) {
-	is := provider.BehaviourOf(stormModes(), o.Mode)
-	m := &target{client: o.Client, mode: is, seed: o.Seed, layout: simulator.Racks(racks, o.Room(racks))}
+	is := provider.BehaviorOf(chaosModes(), o.Mode)
+	m := &target{client: o.Client, mode: is, seed: o.Seed, layout: simulator.Racks(racks, o.Capacity(racks))}
 	m.layout.Ready = true
 	m.numbered.Store(int64(len(m.layout.Hosts(o.Cluster))))
 	options := []simulator.Option{simulator.WithoutEvents(), simulator.WithSeed(o.Seed), simulator.WithHooks(simulator.Hooks{PowerOn: m.booted})}
-	if !o.Others {
+	if !o.Concurrent {
 		options = append(options, simulator.WithNamespace(o.Cluster))
 	}
 	m.operator = simulator.New(append(options, is.Fault.Options...)...)
@@ -88,19 +88,19 @@ func (m *target) createTemplate(ctx context.Context, of *provider.Cluster) error
 	}})
 }
 
-// Add implements provider.Soaked. The cluster has its own host.
-func (m *target) Add(ctx context.Context, name string) (provider.Guest, error) {
+// Add implements provider.SoakTarget. The cluster has its own host.
+func (m *target) Add(ctx context.Context, name string) (provider.SoakCluster, error) {
 	layout := simulator.Racks(1, 1)
 	layout.Ready, layout.First = true, int(m.numbered.Add(1))
 	c, err := createCluster(ctx, m.client, name, layout)
 	if err != nil {
-		return provider.Guest{}, err
+		return provider.SoakCluster{}, err
 	}
-	guest := provider.Guest{Cluster: c, Infrastructure: &infrav1.Metal3Cluster{ObjectMeta: c.Meta(name)}, Domain: layout.Domains[0].Name}
+	guest := provider.SoakCluster{Cluster: c, Infrastructure: &infrav1.Metal3Cluster{ObjectMeta: c.Meta(name)}, Domain: layout.Domains[0].Name}
 	return guest, m.createTemplate(ctx, c)
 }
 
-// Remove implements provider.Soaked.
+// Remove implements provider.SoakTarget.
 func (m *target) Remove(ctx context.Context, name string) error {
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	if err := m.client.List(ctx, hosts, client.InNamespace(name)); err != nil {
@@ -114,7 +114,7 @@ func (m *target) Remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// Open implements provider.Soaked. Hosts are objects of the management cluster.
+// Open implements provider.SoakTarget. Hosts are objects of the management cluster.
 func (*target) Open() int { return 0 }
 
 // operate runs the bare-metal operator until Close.
@@ -124,7 +124,7 @@ func (m *target) operate(ctx context.Context, config *rest.Config) {
 	go func() {
 		defer close(ended)
 		if err := m.operator.Run(ctx, config); err != nil {
-			m.complain("bare-metal operator", err.Error())
+			m.recordFault("bare-metal operator", err.Error())
 		}
 	}()
 	m.stop = func() { cancel(); <-ended }
@@ -135,16 +135,16 @@ func (m *target) booted(_ context.Context, boot simulator.Boot) error {
 	consumer := boot.Host.Spec.ConsumerRef
 	switch {
 	case consumer == nil:
-		m.complain("host "+boot.Host.Name, "booted without a machine")
+		m.recordFault("host "+boot.Host.Name, "booted without a machine")
 	case len(boot.UserData) == 0:
-		m.complain("host "+boot.Host.Name, "booted machine "+consumer.Name+" without user data")
+		m.recordFault("host "+boot.Host.Name, "booted machine "+consumer.Name+" without user data")
 	case boot.MetaData["providerid"] != strings.Join([]string{boot.Host.Namespace, boot.Host.Name, consumer.Name}, "/"):
-		m.complain("host "+boot.Host.Name, fmt.Sprintf("booted machine %s with the metadata of %v", consumer.Name, boot.MetaData["providerid"]))
+		m.recordFault("host "+boot.Host.Name, fmt.Sprintf("booted machine %s with the metadata of %v", consumer.Name, boot.MetaData["providerid"]))
 	}
 	return nil
 }
 
-func (m *target) complain(object, what string) {
+func (m *target) recordFault(object, what string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.complaints = append(m.complaints, provider.Fault{Object: object, What: what})
@@ -167,8 +167,8 @@ func (m *target) Machine(meta metav1.ObjectMeta) client.Object {
 	return machine
 }
 
-// Look reads the hosts before the machines: a machine releases its host before it is deleted.
-func (m *target) Look(ctx context.Context) (provider.Snapshot, error) {
+// Observe reads the hosts before the machines: a machine releases its host before it is deleted.
+func (m *target) Observe(ctx context.Context) (provider.Snapshot, error) {
 	hosts, data, machines := &bmov1alpha1.BareMetalHostList{}, &infrav1.Metal3DataList{}, &infrav1.Metal3MachineList{}
 	for _, list := range []client.ObjectList{hosts, data, machines} {
 		if err := m.client.List(ctx, list, client.InNamespace(m.cluster.Name)); err != nil {
@@ -176,12 +176,12 @@ func (m *target) Look(ctx context.Context) (provider.Snapshot, error) {
 		}
 	}
 	m.mu.Lock()
-	s := provider.Snapshot{Machines: map[string]provider.Seen{}, Faults: slices.Clone(m.complaints)}
+	s := provider.Snapshot{Machines: map[string]provider.MachineState{}, Faults: slices.Clone(m.complaints)}
 	m.mu.Unlock()
 	owned := map[string]string{}
 	for i := range hosts.Items {
-		if h, held := holdingOf(&hosts.Items[i]); held {
-			s.Holdings = append(s.Holdings, h)
+		if h, held := resourceOf(&hosts.Items[i]); held {
+			s.Resources = append(s.Resources, h)
 			owned[h.Owner] = hosts.Items[i].Name
 		}
 	}
@@ -189,7 +189,7 @@ func (m *target) Look(ctx context.Context) (provider.Snapshot, error) {
 	for i := range machines.Items {
 		machine := &machines.Items[i]
 		ready := machine.Status.Initialization.Provisioned
-		is := provider.Seen{Ready: ready != nil && *ready, Conditions: machine.Status.Conditions}
+		is := provider.MachineState{Ready: ready != nil && *ready, Conditions: machine.Status.Conditions}
 		if id := machine.Spec.ProviderID; id != "" && machine.DeletionTimestamp.IsZero() &&
 			id != infrav1.ProviderIDPrefix+strings.Join([]string{m.cluster.Name, owned[machine.Name], machine.Name}, "/") {
 			is.Faults = append(is.Faults, fmt.Sprintf("has provider ID %s, but its host is %q", id, owned[machine.Name]))
@@ -199,9 +199,9 @@ func (m *target) Look(ctx context.Context) (provider.Snapshot, error) {
 	return s, nil
 }
 
-// holdingOf returns a host that is claimed, or that differs from an unclaimed host.
-func holdingOf(host *bmov1alpha1.BareMetalHost) (provider.Holding, bool) {
-	h := provider.Holding{
+// resourceOf returns a host that is claimed, or that differs from an unclaimed host.
+func resourceOf(host *bmov1alpha1.BareMetalHost) (provider.Resource, bool) {
+	h := provider.Resource{
 		Name: "host " + host.Name, Domain: host.Labels[simulator.DomainLabel],
 		Running: host.Status.Provisioning.State == bmov1alpha1.StateProvisioned,
 	}
@@ -210,9 +210,9 @@ func holdingOf(host *bmov1alpha1.BareMetalHost) (provider.Holding, bool) {
 		return h, true
 	}
 	if host.Spec.Image != nil || host.Spec.UserData != nil || host.Spec.MetaData != nil {
-		h.Disorder = "has an image or data although no machine claims it"
+		h.Inconsistency = "has an image or data although no machine claims it"
 	}
-	return h, h.Disorder != ""
+	return h, h.Inconsistency != ""
 }
 
 // doubledData returns claims with more than one Metal3Data.
@@ -231,8 +231,8 @@ func doubledData(items []infrav1.Metal3Data) []provider.Fault {
 	return faults
 }
 
-// Remains reports all remaining objects of machines.
-func (m *target) Remains(ctx context.Context) ([]provider.Fault, error) {
+// Leftovers reports all remaining objects of machines.
+func (m *target) Leftovers(ctx context.Context) ([]provider.Fault, error) {
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	if err := m.client.List(ctx, hosts, client.InNamespace(m.cluster.Name)); err != nil {
 		return nil, err
@@ -240,15 +240,15 @@ func (m *target) Remains(ctx context.Context) ([]provider.Fault, error) {
 	var faults []provider.Fault
 	for i := range hosts.Items {
 		host := &hosts.Items[i]
-		h, held := holdingOf(host)
+		h, held := resourceOf(host)
 		switch state := host.Status.Provisioning.State; {
 		case held:
-			faults = append(faults, provider.Fault{Object: h.Name, What: "is still claimed by " + h.Owner + " " + h.Disorder})
+			faults = append(faults, provider.Fault{Object: h.Name, What: "is still claimed by " + h.Owner + " " + h.Inconsistency})
 		case state != bmov1alpha1.StateAvailable:
 			faults = append(faults, provider.Fault{Object: h.Name, What: "is still " + string(state)})
 		}
 	}
-	left, err := provider.Left(ctx, m.client, m.cluster.Name, func(secret *corev1.Secret) bool { return strings.HasSuffix(secret.Name, "-bmc") },
+	left, err := provider.Leftovers(ctx, m.client, m.cluster.Name, func(secret *corev1.Secret) bool { return strings.HasSuffix(secret.Name, "-bmc") },
 		&infrav1.Metal3MachineList{}, &infrav1.Metal3DataClaimList{}, &infrav1.Metal3DataList{})
 	return append(faults, left...), err
 }

@@ -29,7 +29,7 @@ import (
 // real API server with Cluster API's CRDs. Benchmarks and chaos tests create the objects of those controllers, so that only the provider
 // acts on them. It can be used for any number of management clusters.
 type Installation struct {
-	Provider Installed
+	Provider Provider
 	Programs binaries.Paths
 	// Assets is the folder with the programs of the provider's simulation.
 	Assets string
@@ -52,7 +52,7 @@ type OtherManager struct {
 }
 
 // Install builds the programs that are missing or outdated.
-func Install(ctx context.Context, p Installed, progress io.Writer) (*Installation, error) {
+func Install(ctx context.Context, p Provider, progress io.Writer) (*Installation, error) {
 	builder, err := binaries.New(progress)
 	if err != nil {
 		return nil, err

@@ -15,30 +15,30 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
-// sites are racks of hosts in many namespaces that one simulated bare-metal operator manages, without delays.
-type sites struct {
+// multiCluster are racks of hosts in many namespaces that one simulated bare-metal operator manages, without delays.
+type multiCluster struct {
 	*simulation
 	racked atomic.Int64 // number of the hosts created so far
 }
 
-// Sites implements provider.SitesProvider.
-func (Provider) Sites(string) (provider.Sites, error) {
-	return &sites{simulation: newSimulation(simulator.WithoutEvents())}, nil
+// MultiCluster implements provider.RebalanceProvider.
+func (Provider) MultiCluster(string) (provider.MultiCluster, error) {
+	return &multiCluster{simulation: newSimulation(simulator.WithoutEvents())}, nil
 }
 
-// Flavor implements provider.Sites.
-func (*sites) Flavor() string { return "" }
+// Flavor implements provider.MultiCluster.
+func (*multiCluster) Flavor() string { return "" }
 
-// Run implements provider.Sites.
-func (s *sites) Run(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) error {
+// Run implements provider.MultiCluster.
+func (s *multiCluster) Run(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) error {
 	if err := s.connect(in, workloads); err != nil {
 		return err
 	}
 	return s.operator.Run(ctx, in.RESTConfig)
 }
 
-// AddCluster implements provider.Sites.
-func (s *sites) AddCluster(ctx context.Context, in *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, room int) error {
+// AddCluster implements provider.MultiCluster.
+func (s *multiCluster) AddCluster(ctx context.Context, in *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, room int) error {
 	layout := simulator.Layout{Ready: true}
 	for _, rack := range domains {
 		layout.Domains = append(layout.Domains, simulator.Domain{Name: rack, Hosts: room})
@@ -55,10 +55,12 @@ func (s *sites) AddCluster(ctx context.Context, in *managementcluster.Cluster, c
 	return simulator.Create(ctx, c, cluster.GetNamespace(), layout)
 }
 
-// Lose implements provider.Sites.
-func (s *sites) Lose(ctx context.Context, rack string) error { return s.operator.LoseDomain(ctx, rack) }
+// Lose implements provider.MultiCluster.
+func (s *multiCluster) Lose(ctx context.Context, rack string) error {
+	return s.operator.LoseDomain(ctx, rack)
+}
 
-// Restore implements provider.Sites.
-func (s *sites) Restore(ctx context.Context, rack string) error {
+// Restore implements provider.MultiCluster.
+func (s *multiCluster) Restore(ctx context.Context, rack string) error {
 	return s.operator.RestoreDomain(ctx, rack)
 }

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Left returns a fault for each object of the listed kinds in a namespace, and for each Secret that stays does not exempt.
-func Left(ctx context.Context, c client.Client, namespace string, stays func(*corev1.Secret) bool, lists ...client.ObjectList) ([]Fault, error) {
+// Leftovers returns a fault for each object of the listed kinds in a namespace, and for each Secret that stays does not exempt.
+func Leftovers(ctx context.Context, c client.Client, namespace string, stays func(*corev1.Secret) bool, lists ...client.ObjectList) ([]Fault, error) {
 	var faults []Fault
 	for _, list := range append(lists, &corev1.SecretList{}) {
 		if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
