@@ -93,7 +93,7 @@ func TestCheckMachines(t *testing.T) {
 		"left behind long": {func(m *member, s *provider.Snapshot) { m.deleting, m.gone = true, true; delete(s.Machines, name) }, []string{"VM x: was left behind by machine m-1"}},
 		"doubled": {func(_ *member, s *provider.Snapshot) {
 			s.Resources = append(s.Resources, provider.Resource{Name: "VM y", Owner: name, Domain: "a"})
-		}, []string{`machine m-1: is doubled: it has VM x in "a", VM y in "a"`}},
+		}, []string{`machine m-1: has more than one: VM x in "a", VM y in "a"`}},
 		"misplaced": {func(_ *member, s *provider.Snapshot) {
 			s.Resources[0].Domain, s.Machines[name] = "b", provider.MachineState{}
 		}, []string{"VM x: is in failure domain b, but machine m-1 requests a"}},

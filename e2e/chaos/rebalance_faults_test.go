@@ -21,7 +21,7 @@ type (
 	}
 )
 
-func (u uncounted) AddRoom(_ context.Context, domain string, machines int) error {
+func (u uncounted) AddCapacity(_ context.Context, domain string, machines int) error {
 	u.added[domain] += machines
 	return nil
 }

@@ -38,15 +38,15 @@ func TestSpread(t *testing.T) {
 		},
 		"a worker elsewhere": {
 			change:    func(s *Snapshot) { s.Machines[3].Domain = "c" },
-			violation: `machine worker was asked to be in "b" and vCenter has it in "c"`,
+			violation: `machine worker is assigned to "b" but vCenter shows it in "c"`,
 		},
 		"a machine that Cluster API does not know": {
 			change:    func(s *Snapshot) { s.Machines = append(s.Machines, Machine{Name: "stranger", Domain: "a"}) },
-			violation: `machine stranger was asked to be in "" and vCenter has it in "a"`,
+			violation: `machine stranger is assigned to "" but vCenter shows it in "a"`,
 		},
 		"not yet reported": {
 			change:  func(s *Snapshot) { s.Machines[0].Reported = "" },
-			missing: `Machine cp-a reports failure domain ""; it is in "a"`,
+			missing: `Machine cp-a reports failure domain "" but is in "a"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestLevelKeys(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(LevelKeys(map[string]string{"a": "md-0", "b": "md-1", "c": "md-0"}, "md", 2)).To(BeEmpty())
 	g.Expect(LevelKeys(map[string]string{"a": "md-0", "b": "md-2"}, "md", 2)).To(ContainSubstring(`"md-2", which is not one of the 2 of md`))
-	g.Expect(LevelKeys(map[string]string{"a": "md-0", "b": "md-0"}, "md", 2)).To(ContainSubstring("not 1 to 1"))
+	g.Expect(LevelKeys(map[string]string{"a": "md-0", "b": "md-0"}, "md", 2)).To(ContainSubstring("want 1 to 1"))
 }
 
 func TestLogicalFailureDomainChangeReplacesFewestMachines(t *testing.T) {
