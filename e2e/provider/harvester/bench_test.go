@@ -31,5 +31,5 @@ func TestReportSeparatesIdleRequestsFromReopenedWatches(t *testing.T) {
 	idle := benchmark.Cost{CPU: 0.6, Calls: benchmark.Counts{"list nodes": 3, "watch virtualmachines": 4, "watch nodes": 1}}
 	text := benchmark.Table(rows(benchmark.Batch{Machines: 50}, idle, 10*time.Minute))
 	g.Expect(text).To(MatchRegexp(`(?m)^ +requests to Harvester in 10m0s of idling +3 +\S+ +0 +MISSED$`))
-	g.Expect(text).To(MatchRegexp(`(?m)^ +watches of it that were opened again then +5 `))
+	g.Expect(text).To(MatchRegexp(`(?m)^ +reopened watches of Harvester in that time +5 `))
 }
