@@ -80,7 +80,7 @@ func (d *APIServerFaults) Set(ctx context.Context, on bool) error {
 	d.on = on
 	var failed []error
 	for i := range d.faults {
-		failed = append(failed, d.faults[i].Make(ctx, &d.proxy.Obstacles, on))
+		failed = append(failed, d.faults[i].Make(ctx, &d.proxy.Faults, on))
 	}
 	return errors.Join(failed...)
 }

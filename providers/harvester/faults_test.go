@@ -13,5 +13,5 @@ import (
 
 // TestManagerAmidFaultsOfTheAPIServer is TestManager with an API server that is slow, fails requests and closes watches.
 func TestManagerAmidFaultsOfTheAPIServer(t *testing.T) {
-	_ = runsAsInstalled(t, testenv.RunManagerAmidFaults) // The log has the proxy's own user for all requests.
+	_ = runsAsInstalled(t, testenv.RunManagerWithFaults) // The log has the proxy's own user for all requests.
 }

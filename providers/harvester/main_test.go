@@ -92,7 +92,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 
 	for _, o := range []client.Object{machine, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: machine.Name, Namespace: namespace}}, cluster} {
 		g.Expect(client.IgnoreNotFound(c.Delete(t.Context(), o))).To(Succeed())
-		testworld.NewUser(t, c, timeout).Gone(o)
+		testworld.NewUser(t, c, timeout).WaitForDeletion(o)
 	}
 	leavesNothing(t, sim)
 	return audit

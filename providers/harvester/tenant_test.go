@@ -212,7 +212,7 @@ func (w *tenancy) forgesTheStatus() {
 
 // drawsTheToken makes the manager read a kubeconfig that refers to a file of the manager.
 func (w *tenancy) drawsTheToken() {
-	thief, u := testenv.NewThief(w.t), testworld.NewUser(w.t, w.tenant.Client, timeout)
+	thief, u := testenv.NewSecretServer(w.t), testworld.NewUser(w.t, w.tenant.Client, timeout)
 	for _, name := range []string{"first", "second"} {
 		kubeconfig := thief.File()
 		if name == "second" {
@@ -223,7 +223,7 @@ func (w *tenancy) drawsTheToken() {
 			IdentitySecret: infrav1.SecretKey{Namespace: w.tenant.Namespace, Name: "none"}, TargetNamespace: w.tenant.Namespace,
 		}})
 	}
-	thief.GetsNothing(w.t)
+	thief.ReceivesNothing(w.t)
 	thief.IsRefused(w.t, w.tenant.Client, client.ObjectKey{Namespace: w.tenant.Namespace, Name: "first"})
 }
 

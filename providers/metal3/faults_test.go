@@ -13,5 +13,5 @@ import (
 
 // TestManagerWithAPIServerFaults is TestManager with an API server that is slow, rejects requests and closes watches.
 func TestManagerWithAPIServerFaults(t *testing.T) {
-	_ = runManager(t, testenv.RunManagerAmidFaults) // the audit log contains the proxy's user for all requests
+	_ = runManager(t, testenv.RunManagerWithFaults) // the audit log contains the proxy's user for all requests
 }

@@ -84,7 +84,7 @@ func runManager(t *testing.T, run func(*testing.T, *envtest.Environment, *testen
 		g.Expect(c.Update(t.Context(), cluster)).To(MatchError(ContainSubstring("Metal3Machine m is in it")))
 	}).Should(Succeed())
 	g.Expect(c.Delete(t.Context(), machine)).To(Succeed())
-	testworld.NewUser(t, c, timeout).Gone(machine)
+	testworld.NewUser(t, c, timeout).WaitForDeletion(machine)
 	waitForAddressDeletion(t, c)
 	g.Eventually(func(g Gomega) {
 		rendered := &infrav1.Metal3DataList{}

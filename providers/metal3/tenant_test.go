@@ -136,7 +136,7 @@ func (f *fixture) checkTemplate() {
 
 // checkToken makes the manager read a kubeconfig that refers to a file of the manager.
 func (f *fixture) checkToken() {
-	thief, u := testenv.NewThief(f.t), testworld.NewUser(f.t, f.tenant.Client, timeout)
+	thief, u := testenv.NewSecretServer(f.t), testworld.NewUser(f.t, f.tenant.Client, timeout)
 	for _, name := range []string{"first", "second"} {
 		kubeconfig := thief.File()
 		if name == "second" {
@@ -147,7 +147,7 @@ func (f *fixture) checkToken() {
 			ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
 		}})
 	}
-	thief.GetsNothing(f.t)
+	thief.ReceivesNothing(f.t)
 	thief.IsRefused(f.t, f.tenant.Client, client.ObjectKey{Namespace: f.tenant.Namespace, Name: "first"})
 }
 

@@ -14,5 +14,5 @@ import (
 // TestManagerWithAPIServerFaults is TestManager with an API server that responds slowly, rejects requests and closes
 // watches.
 func TestManagerWithAPIServerFaults(t *testing.T) {
-	_ = runsAsInstalled(t, testenv.RunManagerAmidFaults) // the log has the proxy's user for all requests
+	_ = runsAsInstalled(t, testenv.RunManagerWithFaults) // the log has the proxy's user for all requests
 }

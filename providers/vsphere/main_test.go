@@ -66,13 +66,13 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 
 	g.Expect(c.Delete(t.Context(), zone)).To(Succeed())
 	g.Expect(c.Delete(t.Context(), machine)).To(Succeed())
-	u.Gone(machine)
+	u.WaitForDeletion(machine)
 	g.Expect(c.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: namespace}})).To(Succeed())
 	g.Expect(c.Delete(t.Context(), cluster)).To(Succeed())
-	u.Gone(cluster)
-	u.Gone(zone)
+	u.WaitForDeletion(cluster)
+	u.WaitForDeletion(zone)
 	g.Expect(c.Delete(t.Context(), identity)).To(Succeed())
-	u.Gone(identity)
+	u.WaitForDeletion(identity)
 	return audit
 }
 

@@ -126,7 +126,7 @@ func (w *tenancy) usesTheIdentity() {
 
 // sendsTheAccount makes the manager log in with its own account to a server for which the tenant vouches.
 func (w *tenancy) sendsTheAccount() {
-	thief := testenv.NewThief(w.t)
+	thief := testenv.NewSecretServer(w.t)
 	infra := &infrav1.VSphereCluster{ObjectMeta: w.tenant.Meta("c"), Spec: infrav1.VSphereClusterSpec{
 		Server: thief.Host(), Thumbprint: thief.Thumbprint(), ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
 	}}
@@ -137,7 +137,7 @@ func (w *tenancy) sendsTheAccount() {
 
 // drawsTheToken makes the manager read a kubeconfig that names a file of the manager.
 func (w *tenancy) drawsTheToken() {
-	thief, u := testenv.NewThief(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
+	thief, u := testenv.NewSecretServer(w.t), testworld.NewUser(w.t, w.tenant.Client, patience)
 	for _, name := range []string{"first", "second"} {
 		kubeconfig := thief.File()
 		if name == "second" {
@@ -149,7 +149,7 @@ func (w *tenancy) drawsTheToken() {
 			ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
 		}})
 	}
-	thief.GetsNothing(w.t)
+	thief.ReceivesNothing(w.t)
 	thief.IsRefused(w.t, w.tenant.Client, client.ObjectKey{Namespace: w.tenant.Namespace, Name: "first"})
 }
 

@@ -69,7 +69,7 @@ func TestUpgradeFromUpstream(t *testing.T) {
 	}).Should(Succeed())
 	upgrade.untouched(t, machine)
 	g.Expect(c.Delete(ctx, machine)).To(Succeed())
-	testworld.NewUser(t, c, patience).Gone(machine)
+	testworld.NewUser(t, c, patience).WaitForDeletion(machine)
 	g.Expect(upgrade.vc.VMs()).To(BeEmpty())
 }
 

@@ -59,16 +59,16 @@ func Add(ctx context.Context, mgr ctrl.Manager, watchFilter string, of Of, o Opt
 	if err := (&rebalance.Reconciler{
 		Client: c, Live: live, Provider: of.Provider, Recorder: manager.Recorder(mgr, "rebalance"), Clock: now, Metrics: of.Metrics,
 		KubeadmVersion: o.KubeadmVersion,
-	}).SetupWithManager(ctx, mgr, watchFilter, watch.Workers(o.Rebalances)); err != nil {
+	}).SetupWithManager(ctx, mgr, watchFilter, watch.Concurrency(o.Rebalances)); err != nil {
 		return fmt.Errorf("adding rebalance controller: %w", err)
 	}
 	if err := (&quorum.Reconciler{Client: c, Live: live, Provider: of.Provider, Recorder: manager.Recorder(mgr, "quorum")}).
-		SetupWithManager(ctx, mgr, watchFilter, watch.Workers(o.Rebalances)); err != nil {
+		SetupWithManager(ctx, mgr, watchFilter, watch.Concurrency(o.Rebalances)); err != nil {
 		return fmt.Errorf("adding quorum controller: %w", err)
 	}
 	if err := (&spread.Reconciler{
 		Client: c, Live: live, Provider: of.Provider, Recorder: manager.Recorder(mgr, "spread"), Clock: now, Metrics: of.Metrics,
-	}).SetupWithManager(ctx, mgr, watchFilter, watch.Workers(o.Spread)); err != nil {
+	}).SetupWithManager(ctx, mgr, watchFilter, watch.Concurrency(o.Spread)); err != nil {
 		return fmt.Errorf("adding spread controller: %w", err)
 	}
 	return nil

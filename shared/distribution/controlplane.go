@@ -49,10 +49,10 @@ func lastForControlPlanes(in Input) []*domain {
 	var kept []*domain
 	for _, previous := range in.Previous {
 		if !isTrue(previous.ControlPlane) && previous.RemovedSince.IsZero() ||
-			slices.ContainsFunc(in.Observations, func(o Observation) bool { return o.Name == previous.Name }) {
+			slices.ContainsFunc(in.Observations, func(o DomainObservation) bool { return o.Name == previous.Name }) {
 			continue
 		}
-		d := newDomain(Observation{Name: previous.Name, ControlPlane: true, Health: Unknown}, previous, in.Spec.Intent(previous.Name))
+		d := newDomain(DomainObservation{Name: previous.Name, ControlPlane: true, Health: Unknown}, previous, in.Spec.Intent(previous.Name))
 		d.removed, d.status.RemovedSince = true, previous.RemovedSince
 		if d.intent == faultlinev1.DomainActive {
 			d.intent = faultlinev1.DomainCordoned

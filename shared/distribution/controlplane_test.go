@@ -19,7 +19,7 @@ import (
 func TestNoControlPlaneDomainYet(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
-	for i, seen := range [][]distribution.Observation{
+	for i, seen := range [][]distribution.DomainObservation{
 		{unknown("a"), unknown("b")},
 		{bad("a"), unknown("b")},
 		{bad("a"), bad("b")},
@@ -34,17 +34,17 @@ func TestNoControlPlaneDomainYet(t *testing.T) {
 // Neither has a cluster without domains meant for control planes, and that is not an error.
 func TestNoDomainMeantForControlPlanes(t *testing.T) {
 	t.Parallel()
-	result := newTimeline(t).at(0, distribution.Observation{Name: "w", Health: distribution.Good})
+	result := newTimeline(t).at(0, distribution.DomainObservation{Name: "w", Health: distribution.Healthy})
 	if result.ControlPlaneDomains != 0 || result.NoControlPlaneDomain {
 		t.Errorf("%d published, missing: %t", result.ControlPlaneDomains, result.NoControlPlaneDomain)
 	}
 }
 
 // allHealthy observes three healthy domains.
-var allHealthy = []distribution.Observation{good("a"), good("b"), good("c")}
+var allHealthy = []distribution.DomainObservation{good("a"), good("b"), good("c")}
 
 // forWorkers returns the observation as one of a domain not meant for control planes.
-func forWorkers(seen distribution.Observation) distribution.Observation {
+func forWorkers(seen distribution.DomainObservation) distribution.DomainObservation {
 	seen.ControlPlane = false
 	return seen
 }
@@ -52,67 +52,67 @@ func forWorkers(seen distribution.Observation) distribution.Observation {
 // lastDomainTests lists ways to lose all, or nearly all, control-plane domains.
 var lastDomainTests = map[string]struct {
 	spec  faultlinev1.Distribution // from the second step on
-	steps [][]distribution.Observation
+	steps [][]distribution.DomainObservation
 	kept  string
 }{
 	"the one unhealthy for the shortest time": {
-		steps: [][]distribution.Observation{
+		steps: [][]distribution.DomainObservation{
 			allHealthy, {bad("a"), good("b"), good("c")}, {bad("a"), good("b"), bad("c")}, {bad("a"), bad("b"), bad("c")},
 		},
 		kept: "b",
 	},
 	"one that is healthy again before one that is not": {
-		steps: [][]distribution.Observation{
+		steps: [][]distribution.DomainObservation{
 			allHealthy, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")}, {good("a"), bad("b"), bad("c")},
 		},
 		kept: "a",
 	},
 	"all withdrawn by the user: by name": {
 		spec:  wants("a", "Cordoned", "b", "Cordoned", "c", "Cordoned"),
-		steps: [][]distribution.Observation{allHealthy, allHealthy},
+		steps: [][]distribution.DomainObservation{allHealthy, allHealthy},
 		kept:  "a",
 	},
 	"a cordoned one before one being emptied": {
 		spec:  wants("a", "Evicting", "b", "Evicting", "c", "Cordoned"),
-		steps: [][]distribution.Observation{allHealthy, allHealthy},
+		steps: [][]distribution.DomainObservation{allHealthy, allHealthy},
 		kept:  "c",
 	},
 	"the only one that the user leaves Active is the majority, and stays": {
 		spec:  wants("a", "Cordoned", "b", "Cordoned"),
-		steps: [][]distribution.Observation{allHealthy, {good("a"), good("b"), bad("c")}, {good("a"), good("b"), bad("c")}},
+		steps: [][]distribution.DomainObservation{allHealthy, {good("a"), good("b"), bad("c")}, {good("a"), good("b"), bad("c")}},
 		kept:  "",
 	},
 	"one that has been healthy before a new one": {
-		steps: [][]distribution.Observation{{good("b")}, {bad("a"), bad("b")}},
+		steps: [][]distribution.DomainObservation{{good("b")}, {bad("a"), bad("b")}},
 		kept:  "b",
 	},
 	"a new one before one that the user withdraws": {
 		spec:  wants("a", "Cordoned"),
-		steps: [][]distribution.Observation{{good("a")}, {good("a"), bad("b")}},
+		steps: [][]distribution.DomainObservation{{good("a")}, {good("a"), bad("b")}},
 		kept:  "b",
 	},
 	"a new one when the others are removed": {
-		steps: [][]distribution.Observation{allHealthy, {unknown("n"), bad("m")}},
+		steps: [][]distribution.DomainObservation{allHealthy, {unknown("n"), bad("m")}},
 		kept:  "n",
 	},
 	"one no longer meant for control planes, as the very last": {
-		steps: [][]distribution.Observation{{good("a"), forWorkers(good("w"))}, {forWorkers(good("a")), forWorkers(good("w"))}},
+		steps: [][]distribution.DomainObservation{{good("a"), forWorkers(good("w"))}, {forWorkers(good("a")), forWorkers(good("w"))}},
 		kept:  "a",
 	},
 	"one still meant for control planes before one that no longer is": {
 		spec:  wants("b", "Evicting"),
-		steps: [][]distribution.Observation{{good("a"), good("b")}, {forWorkers(good("a")), good("b")}},
+		steps: [][]distribution.DomainObservation{{good("a"), good("b")}, {forWorkers(good("a")), good("b")}},
 		kept:  "b",
 	},
 	"of those healthy again the one that is for the longest": {
-		steps: [][]distribution.Observation{
+		steps: [][]distribution.DomainObservation{
 			allHealthy, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")},
 			{bad("a"), good("b"), good("c")}, {good("a"), good("b"), bad("c")},
 		},
 		kept: "b",
 	},
 	"none as long as another is Active": {
-		steps: [][]distribution.Observation{allHealthy, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")}},
+		steps: [][]distribution.DomainObservation{allHealthy, {bad("a"), good("b"), good("c")}, {bad("a"), bad("b"), good("c")}},
 		kept:  "",
 	},
 }
@@ -154,7 +154,7 @@ func TestLastControlPlaneDomain(t *testing.T) {
 // The last domains are removed by a lost label, a typo in a selector or a deletion.
 func TestRemovedDomainsStayPublishedWhileNoOtherTakesControlPlanes(t *testing.T) {
 	t.Parallel()
-	for name, left := range map[string][]distribution.Observation{
+	for name, left := range map[string][]distribution.DomainObservation{
 		"none is left":                      nil,
 		"only one for workers is left":      {forWorkers(good("w"))},
 		"only an unhealthy one for workers": {forWorkers(bad("w"))},
@@ -279,7 +279,7 @@ func TestAdopt(t *testing.T) {
 	}, start())
 	l := newTimeline(t)
 	l.domains = adopted
-	worker := distribution.Observation{Name: "w", Health: distribution.Good}
+	worker := distribution.DomainObservation{Name: "w", Health: distribution.Healthy}
 	result := l.at(0, unknown("a"), unknown("b"), bad("c"), worker)
 	if got := controlPlanes(result); !slices.Equal(got, []string{"a", "b", "c"}) {
 		t.Errorf("for control planes: %v", got)

@@ -64,7 +64,7 @@ type evaluation struct {
 
 // domain is an observed domain with the status that is being computed.
 type domain struct {
-	seen         Observation
+	seen         DomainObservation
 	intent       faultlinev1.DomainState
 	wasPublished bool
 	removed      bool // removed from the cluster, but kept: see lastForControlPlanes
@@ -84,8 +84,8 @@ func newEvaluation(in Input) *evaluation {
 		previous[status.Name] = status
 	}
 	observations := slices.Clone(in.Observations)
-	slices.SortStableFunc(observations, func(a, b Observation) int { return cmp.Compare(a.Name, b.Name) })
-	observations = slices.CompactFunc(observations, func(a, b Observation) bool { return a.Name == b.Name })
+	slices.SortStableFunc(observations, func(a, b DomainObservation) int { return cmp.Compare(a.Name, b.Name) })
+	observations = slices.CompactFunc(observations, func(a, b DomainObservation) bool { return a.Name == b.Name })
 	for _, seen := range observations {
 		e.domains = append(e.domains, newDomain(seen, previous[seen.Name], in.Spec.Intent(seen.Name)))
 	}
@@ -99,7 +99,7 @@ func newEvaluation(in Input) *evaluation {
 	return e
 }
 
-func newDomain(seen Observation, previous faultlinev1.DomainStatus, intent faultlinev1.DomainState) *domain {
+func newDomain(seen DomainObservation, previous faultlinev1.DomainStatus, intent faultlinev1.DomainState) *domain {
 	d := &domain{seen: seen, intent: intent, wasPublished: isTrue(previous.ControlPlane), status: remembered(previous)}
 	if seen.Deleting && intent == faultlinev1.DomainActive {
 		d.intent = faultlinev1.DomainCordoned
@@ -128,7 +128,7 @@ func (e *evaluation) record(d *domain) {
 	if d.removed && s.RemovedSince.IsZero() {
 		s.RemovedSince = e.now
 	}
-	if d.seen.Health != Good && d.seen.Health != Bad {
+	if d.seen.Health != Healthy && d.seen.Health != Unhealthy {
 		if s.StaleSince.IsZero() {
 			s.StaleSince = e.now
 		}
@@ -141,7 +141,7 @@ func (e *evaluation) record(d *domain) {
 		s.StaleSince = metav1.Time{}
 	}
 	current, other := &s.HealthySince, &s.UnhealthySince
-	if d.seen.Health == Bad {
+	if d.seen.Health == Unhealthy {
 		current, other = other, current
 	}
 	e.carry(s, d.seen.Health)
@@ -155,7 +155,7 @@ func (e *evaluation) record(d *domain) {
 // a domain has been Bad for the grace period and still counts as Healthy, because evaluation was frozen, the time restarts from
 // zero.
 func (e *evaluation) carry(s *faultlinev1.DomainStatus, now Health) {
-	if now == Good && !s.UnhealthySince.IsZero() && s.Health == faultlinev1.DomainHealthy {
+	if now == Healthy && !s.UnhealthySince.IsZero() && s.Health == faultlinev1.DomainHealthy {
 		bad := e.unhealthyFor(s)
 		s.UnhealthySeconds = nil
 		if bad < e.grace {
@@ -174,10 +174,10 @@ func (e *evaluation) updateHealth(d *domain) {
 	s := &d.status
 	switch {
 	case d.stale():
-	case s.Health == faultlinev1.DomainPending && d.seen.Health == Good,
-		s.Health == faultlinev1.DomainUnhealthy && d.seen.Health == Good && e.elapsed(s.HealthySince) >= e.hold:
+	case s.Health == faultlinev1.DomainPending && d.seen.Health == Healthy,
+		s.Health == faultlinev1.DomainUnhealthy && d.seen.Health == Healthy && e.elapsed(s.HealthySince) >= e.hold:
 		s.Health = faultlinev1.DomainHealthy
-	case !e.frozen && s.Health == faultlinev1.DomainHealthy && d.seen.Health == Bad && e.unhealthyFor(s) >= e.grace:
+	case !e.frozen && s.Health == faultlinev1.DomainHealthy && d.seen.Health == Unhealthy && e.unhealthyFor(s) >= e.grace:
 		s.Health = faultlinev1.DomainUnhealthy
 	}
 	if s.Health != faultlinev1.DomainHealthy {

@@ -26,7 +26,7 @@ type one struct {
 
 // Short names for the test cases.
 const (
-	up, down, unseen = distribution.Good, distribution.Bad, distribution.Unknown
+	up, down, unseen = distribution.Healthy, distribution.Unhealthy, distribution.Unknown
 	active, cordoned = faultlinev1.DomainActive, faultlinev1.DomainCordoned
 	broken, lost     = "DatastoreNotFound", "VCenterUnreachable"
 	holding          = faultlinev1.ReasonHoldPeriod
@@ -212,7 +212,7 @@ func TestSinceIsTheLastChangeOfState(t *testing.T) {
 	l := newTimeline(t)
 	steps := []struct {
 		after time.Duration
-		seen  distribution.Observation
+		seen  distribution.DomainObservation
 		since time.Duration
 	}{
 		{0, good("b"), 0},
@@ -236,7 +236,7 @@ func TestMessages(t *testing.T) {
 	steps := []struct {
 		after time.Duration
 		spec  faultlinev1.Distribution
-		seen  distribution.Observation
+		seen  distribution.DomainObservation
 		want  string
 	}{
 		{0, wants(), bad("b"), "datastore ds-b is gone; has never been healthy"},
@@ -260,20 +260,20 @@ func TestMessages(t *testing.T) {
 func TestReasonsWithoutTheProviders(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
-	mute := func(health distribution.Health) distribution.Observation {
-		return distribution.Observation{Name: "b", Health: health}
+	mute := func(health distribution.Health) distribution.DomainObservation {
+		return distribution.DomainObservation{Name: "b", Health: health}
 	}
 	steps := []struct {
 		after  time.Duration
-		seen   distribution.Observation
+		seen   distribution.DomainObservation
 		reason string
 	}{
 		{0, mute(""), faultlinev1.ReasonLookupFailed},
-		{0, mute(distribution.Bad), faultlinev1.ReasonNotYetHealthy},
-		{0, mute(distribution.Good), ""},
-		{0, mute(distribution.Bad), faultlinev1.ReasonUnhealthy},
-		{grace, mute(distribution.Bad), faultlinev1.ReasonUnhealthy},
-		{grace, distribution.Observation{Name: "b", Health: distribution.Bad, Message: strings.Repeat("ü", 10000)}, faultlinev1.ReasonUnhealthy},
+		{0, mute(distribution.Unhealthy), faultlinev1.ReasonNotYetHealthy},
+		{0, mute(distribution.Healthy), ""},
+		{0, mute(distribution.Unhealthy), faultlinev1.ReasonUnhealthy},
+		{grace, mute(distribution.Unhealthy), faultlinev1.ReasonUnhealthy},
+		{grace, distribution.DomainObservation{Name: "b", Health: distribution.Unhealthy, Message: strings.Repeat("ü", 10000)}, faultlinev1.ReasonUnhealthy},
 	}
 	for _, step := range steps {
 		got := status(t, l.at(step.after, good("a"), step.seen, good("c")), "b")

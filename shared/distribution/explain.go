@@ -46,12 +46,12 @@ func (e *evaluation) health(d *domain) (reason, message string) {
 		return faultlinev1.ReasonTooManyDomainsUnhealthy, join(d.seen.Message, fmt.Sprintf(
 			"unhealthy since %s, and still counts as %s, because more than half of the domains turned unhealthy at once: if it is down, cordon it in spec.distribution",
 			stamp(s.UnhealthySince), s.Health))
-	case d.seen.Health == Bad && s.Health == faultlinev1.DomainPending:
+	case d.seen.Health == Unhealthy && s.Health == faultlinev1.DomainPending:
 		return cmp.Or(d.seen.Reason, faultlinev1.ReasonNotYetHealthy), join(d.seen.Message, "has never been healthy")
 	case d.turned():
 		return d.unhealthyReason(), join(d.seen.Message, fmt.Sprintf("unhealthy since %s, cordoned from %s unless it recovers",
 			stamp(s.UnhealthySince), stamp(later(s.UnhealthySince, e.grace-carried(&s)))))
-	case d.seen.Health == Bad:
+	case d.seen.Health == Unhealthy:
 		return d.unhealthyReason(), join(d.seen.Message, "unhealthy since "+stamp(s.UnhealthySince))
 	case d.holding():
 		return faultlinev1.ReasonHoldPeriod, fmt.Sprintf("healthy again since %s, Active from %s if it stays so",
@@ -82,6 +82,6 @@ func join(parts ...string) string {
 	return strings.Join(said, "; ")
 }
 
-func clip(message string) string { return text.Cut(message, maxMessage) }
+func clip(message string) string { return text.Truncate(message, maxMessage) }
 
 func stamp(t metav1.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -10,9 +10,9 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// WrongIntents returns what is wrong with spec.distribution.failureDomains and how to fix it; "" if it is valid. A misspelt name
+// InvalidIntents returns what is wrong with spec.distribution.failureDomains and how to fix it; "" if it is valid. A misspelt name
 // could mean any other failure domain, so callers must not move machines until it is corrected.
-func WrongIntents(intents []faultlinev1.FailureDomainIntent, isDomain func(name string) bool) string {
+func InvalidIntents(intents []faultlinev1.FailureDomainIntent, isDomain func(name string) bool) string {
 	states := map[string]faultlinev1.DomainState{}
 	var wrong []string
 	for _, intent := range intents {
@@ -38,7 +38,7 @@ func correct(wrong []string) string {
 	return fmt.Sprintf("spec.distribution.failureDomains: %s: correct the entry, or remove it", strings.Join(wrong, "; "))
 }
 
-// NoRoom appends the fix to the reason for which there is no capacity for machines.
-func NoRoom(why string) string {
+// WithCapacityFix appends the fix to the reason for which there is no capacity for machines.
+func WithCapacityFix(why string) string {
 	return why + ": add capacity or a failure domain, or set the state of one to Active in spec.distribution.failureDomains"
 }

@@ -16,12 +16,12 @@ import (
 )
 
 // observe observes total domains, named a, b, c and so on; the first turned of them are unhealthy.
-func observe(total, turned int) []distribution.Observation {
-	var seen []distribution.Observation
+func observe(total, turned int) []distribution.DomainObservation {
+	var seen []distribution.DomainObservation
 	for i := range total {
-		health := distribution.Good
+		health := distribution.Healthy
 		if i < turned {
-			health = distribution.Bad
+			health = distribution.Unhealthy
 		}
 		seen = append(seen, see(string(rune('a'+i)), health))
 	}

@@ -17,14 +17,14 @@ import (
 )
 
 // drawObservations draws observations of up to four domains, which may appear and disappear.
-func drawObservations(t *rapid.T) []distribution.Observation {
-	var seen []distribution.Observation
+func drawObservations(t *rapid.T) []distribution.DomainObservation {
+	var seen []distribution.DomainObservation
 	for _, name := range []string{"a", "b", "c", "d"} {
 		if rapid.IntRange(0, 9).Draw(t, "removed") == 0 {
 			continue
 		}
 		// Healthy is more frequent, as in practice.
-		healths := []distribution.Health{distribution.Good, distribution.Good, distribution.Bad, distribution.Bad, distribution.Unknown}
+		healths := []distribution.Health{distribution.Healthy, distribution.Healthy, distribution.Unhealthy, distribution.Unhealthy, distribution.Unknown}
 		o := see(name, rapid.SampledFrom(healths).Draw(t, name))
 		o.ControlPlane = rapid.IntRange(0, 4).Draw(t, "controlPlane") > 0
 		o.Deleting = rapid.IntRange(0, 9).Draw(t, "deleting") == 0
@@ -54,11 +54,11 @@ func (r run) next(seen distribution.Health, passed time.Duration) run {
 	if r.last == r.answer && r.last != "" {
 		r.length += passed
 	}
-	if r.answer == distribution.Good && seen != distribution.Unknown && r.length >= hold {
+	if r.answer == distribution.Healthy && seen != distribution.Unknown && r.length >= hold {
 		r.before = 0
 	}
 	if seen != distribution.Unknown && seen != r.answer {
-		if r.answer == distribution.Bad {
+		if r.answer == distribution.Unhealthy {
 			r.before += r.length
 		}
 		if r.before >= grace { // evaluation was frozen then
@@ -106,7 +106,7 @@ func TestLives(t *testing.T) {
 }
 
 // healthOf returns the observed health of a domain, Unknown if it is not observed.
-func healthOf(seen []distribution.Observation, name string) distribution.Health {
+func healthOf(seen []distribution.DomainObservation, name string) distribution.Health {
 	for _, o := range seen {
 		if o.Name == name {
 			return o.Health
@@ -116,7 +116,7 @@ func healthOf(seen []distribution.Observation, name string) distribution.Health 
 }
 
 // checkControlPlane checks that once a control-plane domain was published, one always is.
-func checkControlPlane(t *rapid.T, before []faultlinev1.DomainStatus, seen []distribution.Observation, result distribution.Result) {
+func checkControlPlane(t *rapid.T, before []faultlinev1.DomainStatus, seen []distribution.DomainObservation, result distribution.Result) {
 	published := map[string]bool{}
 	for _, domain := range before {
 		if *domain.ControlPlane {
@@ -129,7 +129,7 @@ func checkControlPlane(t *rapid.T, before []faultlinev1.DomainStatus, seen []dis
 	if got := controlPlanes(result); len(got) != result.ControlPlaneDomains || result.Kept != "" && !slices.Equal(got, []string{result.Kept}) {
 		t.Fatalf("kept %q, count %d, for control planes %v", result.Kept, result.ControlPlaneDomains, got)
 	}
-	left := slices.ContainsFunc(seen, func(o distribution.Observation) bool { return o.ControlPlane || published[o.Name] })
+	left := slices.ContainsFunc(seen, func(o distribution.DomainObservation) bool { return o.ControlPlane || published[o.Name] })
 	if left && len(result.Domains) > len(seen) {
 		t.Fatalf("removed domains are kept although others may take control planes: %+v", result.Domains)
 	}
@@ -142,7 +142,7 @@ func checkControlPlane(t *rapid.T, before []faultlinev1.DomainStatus, seen []dis
 // change for the worse while too many domains have turned.
 func checkVerdict(t *rapid.T, before faultlinev1.DomainHealth, domain faultlinev1.DomainStatus, r run, frozen bool) {
 	after := domain.Health
-	isGood, isBad := r.last == distribution.Good, r.last == distribution.Bad
+	isGood, isBad := r.last == distribution.Healthy, r.last == distribution.Unhealthy
 	switch {
 	case r.last == distribution.Unknown || frozen && before == faultlinev1.DomainHealthy:
 		if after != before {
@@ -175,9 +175,9 @@ func healthIn(domains []faultlinev1.DomainStatus, name string) faultlinev1.Domai
 
 // checkState checks that the more restrictive of intent and health wins, and that a domain that is not simply Active has a reason
 // and a message.
-func checkState(t *rapid.T, intent faultlinev1.DomainState, domain faultlinev1.DomainStatus, seen []distribution.Observation) {
+func checkState(t *rapid.T, intent faultlinev1.DomainState, domain faultlinev1.DomainStatus, seen []distribution.DomainObservation) {
 	want := intent
-	listed := slices.IndexFunc(seen, func(o distribution.Observation) bool { return o.Name == domain.Name })
+	listed := slices.IndexFunc(seen, func(o distribution.DomainObservation) bool { return o.Name == domain.Name })
 	if intent == faultlinev1.DomainActive && (domain.Health != faultlinev1.DomainHealthy || listed < 0 || seen[listed].Deleting) {
 		want = faultlinev1.DomainCordoned
 	}
@@ -194,7 +194,7 @@ func checkState(t *rapid.T, intent faultlinev1.DomainState, domain faultlinev1.D
 
 // checkNextCheck checks that with unchanged observations nothing changes before the next check, and nothing at all if there is
 // none.
-func checkNextCheck(t *rapid.T, spec faultlinev1.Distribution, seen []distribution.Observation, result distribution.Result, now time.Duration) {
+func checkNextCheck(t *rapid.T, spec faultlinev1.Distribution, seen []distribution.DomainObservation, result distribution.Result, now time.Duration) {
 	wait := 100 * time.Hour
 	if result.NextCheck > 0 {
 		wait = result.NextCheck - time.Second
@@ -213,13 +213,13 @@ func TestEvaluateIsDeterministic(t *testing.T) {
 		var now time.Time
 		var previous []faultlinev1.DomainStatus
 		// First healthy, then random observations, so that periods are running.
-		for i, seen := range [][]distribution.Observation{allHealthy, drawObservations(t)} {
+		for i, seen := range [][]distribution.DomainObservation{allHealthy, drawObservations(t)} {
 			now = start().Add(time.Duration(i)*time.Minute + 700*time.Millisecond)
 			previous = distribution.Evaluate(distribution.Input{Spec: spec, Previous: previous, Observations: seen, Now: now}).Domains
 		}
 		seen := drawObservations(t)
 		now = now.Add(time.Duration(rapid.IntRange(0, 1_000_000).Draw(t, "milliseconds")) * time.Millisecond)
-		evaluate := func(previous []faultlinev1.DomainStatus, seen []distribution.Observation) distribution.Result {
+		evaluate := func(previous []faultlinev1.DomainStatus, seen []distribution.DomainObservation) distribution.Result {
 			return distribution.Evaluate(distribution.Input{Spec: spec, Previous: previous, Observations: seen, Now: now})
 		}
 		want := evaluate(previous, seen)

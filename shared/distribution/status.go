@@ -20,8 +20,8 @@ type Machine struct {
 	Name string
 	// Domain is the domain in which the machine is, or the requested one while that is unknown; "" if there is neither.
 	Domain string
-	// Asked is the requested domain; "" if none was requested.
-	Asked string
+	// Requested is the requested domain; "" if none was requested.
+	Requested string
 	// Assigned is true if Asked was assigned by Faultline, and not set in the Machine.
 	Assigned bool
 	// ControlPlane is true for a control-plane machine.
@@ -30,7 +30,7 @@ type Machine struct {
 
 // Elsewhere reports whether the machine is in another domain than requested, because it was moved outside Faultline or its domain
 // was changed.
-func (m Machine) Elsewhere() bool { return m.Asked != "" && m.Domain != "" && m.Domain != m.Asked }
+func (m Machine) Elsewhere() bool { return m.Requested != "" && m.Domain != "" && m.Domain != m.Requested }
 
 // InPlace returns the MachinesInPlace condition: False while a machine is in another domain than requested.
 func InPlace(machines []Machine) metav1.Condition {
@@ -44,7 +44,7 @@ func InPlace(machines []Machine) metav1.Condition {
 			if m.Assigned {
 				asked = "it was assigned"
 			}
-			said = append(said, fmt.Sprintf("Machine %s is in failure domain %s, although %s %s", m.Name, m.Domain, asked, m.Asked))
+			said = append(said, fmt.Sprintf("Machine %s is in failure domain %s, although %s %s", m.Name, m.Domain, asked, m.Requested))
 		}
 	}
 	if len(said) == 0 {

@@ -42,7 +42,7 @@ func TestStatus(t *testing.T) {
 	l.spec = wants("c", "Evicting")
 	worker := good("w")
 	worker.ControlPlane = false
-	seen := []distribution.Observation{good("a"), good("b"), good("c"), worker}
+	seen := []distribution.DomainObservation{good("a"), good("b"), good("c"), worker}
 	l.at(0, seen...)
 	result := l.at(time.Minute, seen...)
 	status := result.Status(faultlinev1.DistributionStatus{}, machines("a*", "a*", "b", "c*", "c*", "c*", "c*", "gone*"), start())
@@ -78,11 +78,11 @@ func TestSkewWithoutControlPlaneDomain(t *testing.T) {
 
 func TestCondition(t *testing.T) {
 	t.Parallel()
-	none := distribution.Observation{Name: "w", Health: distribution.Good}
+	none := distribution.DomainObservation{Name: "w", Health: distribution.Healthy}
 	tests := map[string]struct {
 		spec   faultlinev1.Distribution
-		first  []distribution.Observation
-		then   []distribution.Observation // observed after the grace period
+		first  []distribution.DomainObservation
+		then   []distribution.DomainObservation // observed after the grace period
 		status metav1.ConditionStatus
 		reason string
 		says   string
@@ -95,9 +95,9 @@ func TestCondition(t *testing.T) {
 		"cordoned by the user":            {spec: wants("a", "Cordoned"), first: observe(3, 0), then: observe(3, 1), status: metav1.ConditionTrue, reason: faultlinev1.ReasonAllActive},
 		"all cordoned from the start":     {spec: wants("a", "Cordoned"), first: observe(1, 0), then: observe(1, 0), status: metav1.ConditionFalse, reason: faultlinev1.ReasonNoControlPlaneDomain, says: "a: cordoned by spec.distribution"},
 		"none good yet":                   {first: observe(3, 3), then: observe(3, 3), status: metav1.ConditionFalse, reason: faultlinev1.ReasonNoControlPlaneDomain, says: "c: datastore ds-c is gone; has never been healthy"},
-		"none meant for control planes":   {first: []distribution.Observation{none}, then: []distribution.Observation{none}, status: metav1.ConditionTrue, reason: faultlinev1.ReasonAllActive},
-		"none could be looked up":         {first: observe(2, 0), then: []distribution.Observation{unknown("a"), unknown("b")}, status: metav1.ConditionUnknown, reason: faultlinev1.ReasonLookupFailed, says: "b: connection refused"},
-		"a new one, never looked up":      {first: observe(1, 0), then: []distribution.Observation{good("a"), unknown("b")}, status: metav1.ConditionFalse, reason: faultlinev1.ReasonDomainsNotActive, says: "b: connection refused"},
+		"none meant for control planes":   {first: []distribution.DomainObservation{none}, then: []distribution.DomainObservation{none}, status: metav1.ConditionTrue, reason: faultlinev1.ReasonAllActive},
+		"none could be looked up":         {first: observe(2, 0), then: []distribution.DomainObservation{unknown("a"), unknown("b")}, status: metav1.ConditionUnknown, reason: faultlinev1.ReasonLookupFailed, says: "b: connection refused"},
+		"a new one, never looked up":      {first: observe(1, 0), then: []distribution.DomainObservation{good("a"), unknown("b")}, status: metav1.ConditionFalse, reason: faultlinev1.ReasonDomainsNotActive, says: "b: connection refused"},
 		"the only one turned: is it I?":   {first: observe(1, 0), then: observe(1, 1), status: metav1.ConditionFalse, reason: faultlinev1.ReasonTooManyDomainsUnhealthy},
 		"evicted, with the others active": {spec: wants("c", "Evicting"), first: observe(3, 0), then: observe(3, 0), status: metav1.ConditionTrue, reason: faultlinev1.ReasonAllActive},
 	}
@@ -137,20 +137,20 @@ func TestFailureDomainsSince(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
 	known := faultlinev1.DistributionStatus{}
-	step := func(minute int, seen ...distribution.Observation) time.Time {
+	step := func(minute int, seen ...distribution.DomainObservation) time.Time {
 		now := start().Add(time.Duration(minute) * time.Minute)
 		known = l.at(time.Duration(minute)*time.Minute, seen...).Status(known, nil, now)
 		return known.FailureDomainsSince.Time
 	}
 	for minute, tc := range []struct {
-		seen  []distribution.Observation
+		seen  []distribution.DomainObservation
 		since int
 	}{
-		{[]distribution.Observation{good("a"), good("b")}, 0},
-		{[]distribution.Observation{good("b"), good("a")}, 0},
-		{[]distribution.Observation{good("a"), good("b"), good("c")}, 2},
-		{[]distribution.Observation{good("a"), good("b"), bad("c")}, 2}, // within the grace period nothing has changed
-		{[]distribution.Observation{good("a"), good("b")}, 4},
+		{[]distribution.DomainObservation{good("a"), good("b")}, 0},
+		{[]distribution.DomainObservation{good("b"), good("a")}, 0},
+		{[]distribution.DomainObservation{good("a"), good("b"), good("c")}, 2},
+		{[]distribution.DomainObservation{good("a"), good("b"), bad("c")}, 2}, // within the grace period nothing has changed
+		{[]distribution.DomainObservation{good("a"), good("b")}, 4},
 	} {
 		if got, want := step(minute, tc.seen...), start().Add(time.Duration(tc.since)*time.Minute); !got.Equal(want) {
 			t.Errorf("minute %d: since %s, want %s", minute, got, want)

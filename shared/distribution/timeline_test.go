@@ -36,7 +36,7 @@ func newTimeline(tb testing.TB) *timeline {
 }
 
 // at evaluates observations at a time after the start.
-func (l *timeline) at(after time.Duration, seen ...distribution.Observation) distribution.Result {
+func (l *timeline) at(after time.Duration, seen ...distribution.DomainObservation) distribution.Result {
 	l.t.Helper()
 	result := distribution.Evaluate(distribution.Input{
 		Spec: l.spec, Previous: l.domains, Observations: seen, Now: start().Add(after),
@@ -60,10 +60,10 @@ func stored(t rapid.TB, domains []faultlinev1.DomainStatus) []faultlinev1.Domain
 }
 
 // see returns an observation of a domain meant for control planes.
-func see(name string, health distribution.Health) distribution.Observation {
-	seen := distribution.Observation{Name: name, ControlPlane: true, Health: health}
+func see(name string, health distribution.Health) distribution.DomainObservation {
+	seen := distribution.DomainObservation{Name: name, ControlPlane: true, Health: health}
 	switch health {
-	case distribution.Bad:
+	case distribution.Unhealthy:
 		seen.Reason, seen.Message = "DatastoreNotFound", "datastore ds-"+name+" is gone"
 	case distribution.Unknown:
 		seen.Reason, seen.Message = "VCenterUnreachable", "connection refused"
@@ -71,9 +71,9 @@ func see(name string, health distribution.Health) distribution.Observation {
 	return seen
 }
 
-func good(name string) distribution.Observation    { return see(name, distribution.Good) }
-func bad(name string) distribution.Observation     { return see(name, distribution.Bad) }
-func unknown(name string) distribution.Observation { return see(name, distribution.Unknown) }
+func good(name string) distribution.DomainObservation    { return see(name, distribution.Healthy) }
+func bad(name string) distribution.DomainObservation     { return see(name, distribution.Unhealthy) }
+func unknown(name string) distribution.DomainObservation { return see(name, distribution.Unknown) }
 
 // wants returns a spec with the intents given as pairs of domain and state.
 func wants(pairs ...string) faultlinev1.Distribution {

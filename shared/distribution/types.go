@@ -15,16 +15,16 @@ import (
 type Health string
 
 const (
-	// Good means that the domain can run machines.
-	Good Health = "Good"
-	// Bad means that the domain was checked and cannot run machines.
-	Bad Health = "Bad"
+	// Healthy means that the domain can run machines.
+	Healthy Health = "Good"
+	// Unhealthy means that the domain was checked and cannot run machines.
+	Unhealthy Health = "Bad"
 	// Unknown means that the domain could not be checked. The zero value means the same.
 	Unknown Health = "Unknown"
 )
 
-// Observation is a provider's view of one domain at one moment.
-type Observation struct {
+// DomainObservation is a provider's view of one domain at one moment.
+type DomainObservation struct {
 	// Name is the name of the domain, as used in Machine.spec.failureDomain.
 	Name string
 	// ControlPlane is true if the domain is meant for control-plane machines.
@@ -51,7 +51,7 @@ type Input struct {
 	// Observations has one entry for each domain of the cluster, in any order. List a domain whose lookup failed as Unknown: a
 	// missing domain counts as removed, and is only kept if it is the last for control planes. If two entries have the same name,
 	// the first one counts.
-	Observations []Observation
+	Observations []DomainObservation
 	// Now is the time of the observations.
 	Now time.Time
 }

@@ -34,7 +34,7 @@ type Answer struct {
 }
 
 // Address claims an address of the pool under a name, if that has not been done, and returns the result. It returns a
-// reconcile.RefusedError if the API server rejects the claim. The owner's controller must watch claims and addresses to be
+// reconcile.RejectedError if the API server rejects the claim. The owner's controller must watch claims and addresses to be
 // triggered by their changes.
 func (o Owner) Address(ctx context.Context, name string, pool ipamclusterv1.IPPoolReference) (Answer, error) {
 	claim, err := o.find(ctx, o.Client, name)
@@ -50,9 +50,9 @@ func (o Owner) Address(ctx context.Context, name string, pool ipamclusterv1.IPPo
 	return o.use(ctx, claim, pool)
 }
 
-// Held is Address for an address that is in use. It does not create a deleted claim again, because the new claim would get
+// AddressInUse is Address for an address that is in use. It does not create a deleted claim again, because the new claim would get
 // another address.
-func (o Owner) Held(ctx context.Context, name string, pool ipamclusterv1.IPPoolReference) (Answer, error) {
+func (o Owner) AddressInUse(ctx context.Context, name string, pool ipamclusterv1.IPPoolReference) (Answer, error) {
 	claim, err := o.find(ctx, o.Client, name)
 	if err != nil {
 		return Answer{}, err
@@ -118,12 +118,12 @@ func (o Owner) answer(ctx context.Context, claim *ipamclusterv1.IPAddressClaim, 
 
 // overdue returns the result for a claim without a response, with the reason that can be derived from the pool.
 func (o Owner) overdue(ctx context.Context, claim *ipamclusterv1.IPAddressClaim, pool ipamclusterv1.IPPoolReference) (Answer, error) {
-	problem, tooEarly := Overdue(claim, claimKind, title(pool), time.Now())
+	problem, tooEarly := IsOverdue(claim, claimKind, title(pool), time.Now())
 	if problem == "" || o.Pools == nil {
 		return Answer{Problem: problem, RetryAfter: tooEarly}, nil
 	}
 	why, err := o.diagnose(ctx, pool)
-	return Answer{Problem: cmp.Or(why, problem), RetryAfter: Patience}, err
+	return Answer{Problem: cmp.Or(why, problem), RetryAfter: Timeout}, err
 }
 
 // refusal returns the reason that the pool's provider reports for a claim without an address. Only the provider can interpret its

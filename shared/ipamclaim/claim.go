@@ -136,17 +136,17 @@ func (o Owner) Release(ctx context.Context, claim client.Object) error {
 	return nil
 }
 
-// Patience is how long a claim may have no response before the user is informed.
-const Patience = time.Minute
+// Timeout is how long a claim may have no response before the user is informed.
+const Timeout = time.Minute
 
-// Overdue returns a message for a claim without any response, or how long to wait until one is due. The caller must requeue after
+// IsOverdue returns a message for a claim without any response, or how long to wait until one is due. The caller must requeue after
 // that time, because the lack of a response triggers no event.
-func Overdue(claim client.Object, kind, pool string, now time.Time) (problem string, tooEarly time.Duration) {
-	if left := Patience - now.Sub(claim.GetCreationTimestamp().Time); left > 0 {
+func IsOverdue(claim client.Object, kind, pool string, now time.Time) (problem string, tooEarly time.Duration) {
+	if left := Timeout - now.Sub(claim.GetCreationTimestamp().Time); left > 0 {
 		return "", left
 	}
 	return fmt.Sprintf("%s has not allocated an address to %s %s for %s: check that the pool exists and that its provider runs",
-		pool, kind, claim.GetName(), Patience), 0
+		pool, kind, claim.GetName(), Timeout), 0
 }
 
 // OwnerIndex is the cache index of claims by the name of their owner. ReleaseAll needs it.

@@ -99,7 +99,7 @@ func TestAddress(t *testing.T) {
 	s.Expect(claim.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "c"))
 
 	s.change(func(c *ipamclusterv1.IPAddressClaim) { c.CreationTimestamp = metav1.Now() })
-	s.Expect(s.address().RetryAfter).To(BeNumerically("~", ipamclaim.Patience, 10*time.Second), "that nothing happens is no event")
+	s.Expect(s.address().RetryAfter).To(BeNumerically("~", ipamclaim.Timeout, 10*time.Second), "that nothing happens is no event")
 	s.change(func(c *ipamclusterv1.IPAddressClaim) { c.Status.AddressRef.Name = "p-1" })
 	s.Expect(s.address().Address).To(BeNil(), "the cache is late")
 	s.Expect(s.client.Create(t.Context(), &ipamclusterv1.IPAddress{
@@ -132,7 +132,7 @@ func TestRejectedClaimIsTerminalError(t *testing.T) {
 		},
 	})
 	_, err := s.owner.Address(t.Context(), "m-p", pool())
-	var refused *reconcile.RefusedError
+	var refused *reconcile.RejectedError
 	s.Expect(errors.As(err, &refused)).To(BeTrue())
 	s.Expect(refused.Error()).To(And(HavePrefix("the API server rejects IPAddressClaim m-p: "), HaveSuffix("raise the ResourceQuota, or delete unused objects")))
 }

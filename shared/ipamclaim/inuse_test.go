@@ -27,7 +27,7 @@ import (
 // held requests an address that is in use.
 func (s *fixture) held() ipamclaim.Answer {
 	s.t.Helper()
-	answer, err := s.owner.Held(s.t.Context(), "m-p", pool())
+	answer, err := s.owner.AddressInUse(s.t.Context(), "m-p", pool())
 	s.Expect(err).NotTo(HaveOccurred())
 	return answer
 }
@@ -151,7 +151,7 @@ func TestUnresponsivePool(t *testing.T) {
 				},
 			})
 			s.owner.Client = mapped{s.client, mapper}
-			s.Expect(s.address()).To(Equal(ipamclaim.Answer{Problem: tc.says, RetryAfter: ipamclaim.Patience}))
+			s.Expect(s.address()).To(Equal(ipamclaim.Answer{Problem: tc.says, RetryAfter: ipamclaim.Timeout}))
 		})
 	}
 }

@@ -59,7 +59,7 @@ func (r *recorder) Eventf(regarding, related runtime.Object, kind, reason, actio
 	if again := r.isRepeated(eventKey{uid(regarding), uid(related), resourceVersion(regarding), kind, reason, action}, note); again > 0 {
 		action = fmt.Sprintf("%s-%d", action, again+1)
 	}
-	r.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", text.CutWith(note, maxNoteLength, truncationSuffix))
+	r.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", text.TruncateWith(note, maxNoteLength, truncationSuffix))
 }
 
 // isRepeated returns the number of other notes recorded for the same key before this one.

@@ -17,7 +17,7 @@ import (
 func TestLabelWriteBackoff(t *testing.T) {
 	// This test must not run in parallel: the policy changes Nodes of other tests.
 	w := newFixture(t)
-	quarrel, config := w.user().Quarrel(apiServer, "")
+	quarrel, config := w.user().Contention(apiServer, "")
 	w.create(&corev1.Secret{ObjectMeta: w.meta("one-kubeconfig"), Data: map[string][]byte{"value": testworld.Kubeconfig(w.user(), config, "")}})
 	w.start()
 	w.join(unchanged)

@@ -43,7 +43,7 @@ type Reconciler struct {
 	machines   machines
 	controller controller.Controller
 	// nodes tracks the last writes to Nodes by name: a Node of another cluster with the same name replaces the entry.
-	nodes patch.Written
+	nodes patch.Expectations
 }
 
 // scope holds the state of one reconcile.
@@ -116,21 +116,21 @@ func (r *Reconciler) label(ctx context.Context, s *scope) (wait time.Duration, e
 	if err != nil || node == nil {
 		return 0, err
 	}
-	if wait := r.nodes.StandBack(node); wait > 0 {
+	if wait := r.nodes.Backoff(node); wait > 0 {
 		return wait, nil
 	}
 	before := node.DeepCopy()
-	if !s.apply(node, r.Provider.Place(s.infra).Domain, *own) {
+	if !s.apply(node, r.Provider.Location(s.infra).Domain, *own) {
 		r.nodes.Forget(client.ObjectKeyFromObject(node)) // the cache shows the write
 		return 0, nil
 	}
 	if err := r.nodes.Repeats.Write(ctx, workload, before, node); err != nil {
-		if undone, news := patch.News(err); news {
+		if undone, news := patch.ReportableError(err); news {
 			r.Recorder.Eventf(s.infra, nil, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, "LabelNode", "%s", undone)
 		}
 		return 0, fmt.Errorf("labelling Node %s: %w", node.Name, err)
 	}
-	r.nodes.Note(node)
+	r.nodes.Observe(node)
 	ctrl.LoggerFrom(ctx).Info("Labelled Node", "node", node.Name, "labels", node.Annotations[faultlinev1.LabelsFromMachineAnnotation])
 	return 0, nil
 }

@@ -136,7 +136,7 @@ func (w *fixture) start() {
 		connections.(interface{ SetConnectionCreationRetryInterval(time.Duration) }).SetConnectionCreationRetryInterval(100 * time.Millisecond)
 		return (&nodes.Reconciler{
 			Client: mgr.GetClient(), Provider: providertest.Provider{}, Workloads: counted{connections, w}, Source: w.source, Recorder: manager.Recorder(mgr, "nodelabels"),
-		}).SetupWithManager(ctx, mgr, "", watch.Workers(2))
+		}).SetupWithManager(ctx, mgr, "", watch.Concurrency(2))
 	})
 }
 

@@ -30,7 +30,7 @@ func changed(matters func(event.UpdateEvent) bool) predicate.Predicate {
 // moved passes infrastructure machines whose failure domain, or paused annotation, has changed.
 func moved(p provider.Provider) predicate.Predicate {
 	return changed(func(e event.UpdateEvent) bool {
-		return p.Place(e.ObjectOld).Domain != p.Place(e.ObjectNew).Domain || annotations.HasPaused(e.ObjectOld) != annotations.HasPaused(e.ObjectNew)
+		return p.Location(e.ObjectOld).Domain != p.Location(e.ObjectNew).Domain || annotations.HasPaused(e.ObjectOld) != annotations.HasPaused(e.ObjectNew)
 	})
 }
 

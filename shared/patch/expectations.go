@@ -13,31 +13,31 @@ import (
 )
 
 const (
-	// CatchUp is the first delay of a reconcile that read an object older than its own last write. The watch normally delivers
+	// InitialDelay is the first delay of a reconcile that read an object older than its own last write. The watch normally delivers
 	// the newer one within milliseconds.
-	CatchUp = 20 * time.Millisecond
+	InitialDelay = 20 * time.Millisecond
 	// catchUpLimit is the maximum delay; each delay is twice as long as the one before. A busy API server delivers watch events
 	// late, and retrying more often does not help.
 	catchUpLimit = time.Second
-	// Lag is how long a watch may take to deliver a write. After Lag the cache is trusted: if etcd was restored from a backup,
+	// CacheLag is how long a watch may take to deliver a write. After Lag the cache is trusted: if etcd was restored from a backup,
 	// resourceVersions stay lower than those written before.
-	Lag = time.Minute
+	CacheLag = time.Minute
 )
 
 // Stale reports whether the version of an object from a cache is older than a version that was known at the time learnt. It
 // reports false once Lag has passed since learnt.
 func Stale(version, known string, learnt time.Time) bool {
-	if time.Since(learnt) > Lag {
+	if time.Since(learnt) > CacheLag {
 		return false
 	}
 	order, err := resourceversion.CompareResourceVersion(version, known)
 	return err == nil && order < 0
 }
 
-// Written tracks the last resourceVersion of each object that a controller wrote, to detect that its cache is stale. Reconciling
+// Expectations tracks the last resourceVersion of each object that a controller wrote, to detect that its cache is stale. Reconciling
 // a stale object could repeat work that was already recorded on it, such as a task in progress. It tracks a write for Lag. The
 // zero value is ready to use.
-type Written struct {
+type Expectations struct {
 	// Repeats writes metadata and backs off if writes are reverted.
 	Repeats Repeats
 
@@ -53,12 +53,12 @@ type lastWrite struct {
 	standBack time.Duration
 }
 
-// Note records the resourceVersion of an object just written, and the time from which it is known.
-func (w *Written) Note(obj client.Object) {
+// Observe records the resourceVersion of an object just written, and the time from which it is known.
+func (w *Expectations) Observe(obj client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := client.ObjectKeyFromObject(obj)
-	now := lastWrite{uid: obj.GetUID(), version: obj.GetResourceVersion(), at: time.Now(), standBack: CatchUp}
+	now := lastWrite{uid: obj.GetUID(), version: obj.GetResourceVersion(), at: time.Now(), standBack: InitialDelay}
 	if last, ok := w.objects.Get(key); ok && last.uid == now.uid && last.version == now.version {
 		now.at = last.at
 	}
@@ -66,7 +66,7 @@ func (w *Written) Note(obj client.Object) {
 }
 
 // At returns since when the last noted version of obj is known, or its creation time if none was noted within the last Lag.
-func (w *Written) At(obj client.Object) time.Time {
+func (w *Expectations) At(obj client.Object) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if last, ok := w.objects.Get(client.ObjectKeyFromObject(obj)); ok && last.uid == obj.GetUID() {
@@ -75,18 +75,18 @@ func (w *Written) At(obj client.Object) time.Time {
 	return obj.GetCreationTimestamp().Time
 }
 
-// Behind reports whether obj is older than the last write, if that was within the last Lag.
-func (w *Written) Behind(obj client.Object) bool {
+// Stale reports whether obj is older than the last write, if that was within the last Lag.
+func (w *Expectations) Stale(obj client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	last, ok := w.objects.Get(client.ObjectKeyFromObject(obj))
 	return ok && last.after(obj)
 }
 
-// StandBack returns how long to delay a reconcile of obj because obj is older than the last write; 0 if it is not. The delay
-// doubles with every call, from CatchUp up to one second, until the object is written again. An object that is still older when
+// Backoff returns how long to delay a reconcile of obj because obj is older than the last write; 0 if it is not. The delay
+// doubles with every call, from InitialDelay up to one second, until the object is written again. An object that is still older when
 // Lag has passed since the write is reconciled as it is.
-func (w *Written) StandBack(obj client.Object) time.Duration {
+func (w *Expectations) Backoff(obj client.Object) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := client.ObjectKeyFromObject(obj)
@@ -106,7 +106,7 @@ func (l lastWrite) after(obj client.Object) bool {
 }
 
 // Forget drops a deleted object.
-func (w *Written) Forget(key client.ObjectKey) {
+func (w *Expectations) Forget(key client.ObjectKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.objects.Delete(key)

@@ -45,10 +45,10 @@ func From(obj client.Object) Patch {
 	return Patch{before: copyOf(obj)}
 }
 
-// GoOn records a RemovedError about another object and returns nil for it, so that the reconcile continues without that write; it
+// Tolerate records a RemovedError about another object and returns nil for it, so that the reconcile continues without that write; it
 // returns other errors unchanged. Apply then reports it in the MetadataKept condition, and the loop requeues the object for when
 // the write may be retried.
-func (p *Patch) GoOn(err error) error {
+func (p *Patch) Tolerate(err error) error {
 	if err == nil || errors.As(err, &p.Undone) {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (p *Patch) showUndone(c client.Client, obj client.Object) bool {
 	}
 	shown := conditions.Has(o, faultlinev1.MetadataKeptCondition)
 	if len(undone) > 0 {
-		status.False(o, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved, text.Cut(strings.Join(undone, "; "), longest))
+		status.False(o, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved, text.Truncate(strings.Join(undone, "; "), longest))
 	} else if shown {
 		conditions.Delete(o, faultlinev1.MetadataKeptCondition)
 	}

@@ -34,7 +34,7 @@ func (r *Recent[V]) Set(key client.ObjectKey, value V, at time.Time) {
 // Get returns the value of an object that was written within the last Lag.
 func (r *Recent[V]) Get(key client.ObjectKey) (V, bool) {
 	r.sweep()
-	if known, ok := r.entries[key]; ok && time.Since(known.at) <= Lag {
+	if known, ok := r.entries[key]; ok && time.Since(known.at) <= CacheLag {
 		return known.value, true
 	}
 	var none V
@@ -50,9 +50,9 @@ func (r *Recent[V]) Len() int { return len(r.entries) }
 // sweep drops expired values, at most once per Lag.
 func (r *Recent[V]) sweep() {
 	now := time.Now()
-	if now.Sub(r.swept) < Lag {
+	if now.Sub(r.swept) < CacheLag {
 		return
 	}
 	r.swept = now
-	maps.DeleteFunc(r.entries, func(_ client.ObjectKey, e entry[V]) bool { return now.Sub(e.at) > Lag })
+	maps.DeleteFunc(r.entries, func(_ client.ObjectKey, e entry[V]) bool { return now.Sub(e.at) > CacheLag })
 }

@@ -26,14 +26,14 @@ func TestRecentEntriesExpire(t *testing.T) {
 		value, ok := recent.Get(client.ObjectKey{Name: "7"})
 		g.Expect(ok).To(BeTrue())
 		g.Expect(value).To(Equal(7))
-		time.Sleep(patch.Lag) //nolint:forbidigo // The clock of the test.
+		time.Sleep(patch.CacheLag) //nolint:forbidigo // The clock of the test.
 		recent.Set(client.ObjectKey{Name: "other"}, 0, time.Now())
 		g.Expect(recent.Len()).To(Equal(1001), "they may still be needed")
-		time.Sleep(patch.Lag) //nolint:forbidigo // The clock of the test.
+		time.Sleep(patch.CacheLag) //nolint:forbidigo // The clock of the test.
 		_, ok = recent.Get(client.ObjectKey{Name: "any"})
 		g.Expect(ok).To(BeFalse())
 		g.Expect(recent.Len()).To(Equal(1))
-		time.Sleep(patch.Lag) //nolint:forbidigo // The clock of the test.
+		time.Sleep(patch.CacheLag) //nolint:forbidigo // The clock of the test.
 		_, ok = recent.Get(client.ObjectKey{Name: "other"})
 		g.Expect(ok).To(BeFalse())
 		g.Expect(recent.Len()).To(BeZero())

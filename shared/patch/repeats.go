@@ -44,8 +44,8 @@ type RemovedError struct {
 	// Paused is true if nothing was written this time. After is how long no write will be sent.
 	Paused bool
 	After  time.Duration
-	// News is true if the error has not been returned since the last write. Record an event only then.
-	News bool
+	// Reportable is true if the error has not been returned since the last write. Record an event only then.
+	Reportable bool
 	// Ends is how long this is worth reporting if it does not happen again.
 	Ends time.Duration
 }
@@ -61,13 +61,13 @@ func (e *RemovedError) Error() string {
 		"annotations, labels, finalizers and owner references of Faultline and of Cluster API"
 }
 
-// Again returns how long to wait before the write is retried; at least CatchUp.
-func (e *RemovedError) Again() time.Duration { return max(e.After, CatchUp) }
+// Again returns how long to wait before the write is retried; at least InitialDelay.
+func (e *RemovedError) Again() time.Duration { return max(e.After, InitialDelay) }
 
-// News returns the RemovedError in err and reports whether an event should be recorded for it.
-func News(err error) (*RemovedError, bool) {
+// Reportable returns the RemovedError in err and reports whether an event should be recorded for it.
+func ReportableError(err error) (*RemovedError, bool) {
 	var removed *RemovedError
-	return removed, errors.As(err, &removed) && removed.News
+	return removed, errors.As(err, &removed) && removed.Reportable
 }
 
 // Sent returns the RemovedError in err and reports whether the write was sent. It reports false for every other error, and while
@@ -141,7 +141,7 @@ func (r *Repeats) Write(ctx context.Context, c Writer, before, after client.Obje
 	if len(stripped) == 0 {
 		return nil
 	}
-	return &RemovedError{Kind: kindOf(c, after), Name: after.GetName(), Removed: stripped, After: pause, News: true}
+	return &RemovedError{Kind: kindOf(c, after), Name: after.GetName(), Removed: stripped, After: pause, Reportable: true}
 }
 
 // send sends the difference and sets after to the response. It decodes into an empty object: a client decodes a response into the
@@ -206,7 +206,7 @@ func (r *Repeats) mayWrite(c Writer, before client.Object, set map[string]string
 		return nil, ErrBehind
 	}
 	problem := w.problem(c, before)
-	problem.Paused, problem.News = true, !w.returned
+	problem.Paused, problem.Reportable = true, !w.returned
 	w.returned = true
 	return nil, problem
 }

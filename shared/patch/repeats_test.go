@@ -106,7 +106,7 @@ func TestStrippedWritesBackOff(t *testing.T) {
 		problem := &patch.RemovedError{}
 		q.Expect(errors.As(err, &problem)).To(BeTrue())
 		q.Expect(problem.Paused).To(BeFalse())
-		q.Expect(problem.Again()).To(Equal(patch.CatchUp))
+		q.Expect(problem.Again()).To(Equal(patch.InitialDelay))
 		q.Expect(err).To(MatchError(And(ContainSubstring("does not store the annotation example.com/ours, finalizer example.com/ours, label example.com/ours of Machine machine"),
 			ContainSubstring("mutating admission policy"))))
 		err = q.write(want)
@@ -158,7 +158,7 @@ func TestRevertIsReportedOnce(t *testing.T) {
 				q, told := newFixture(t), 0
 				by(q)
 				for begun := time.Now(); time.Since(begun) < time.Minute; {
-					if _, news := patch.News(q.write(want)); news {
+					if _, news := patch.ReportableError(q.write(want)); news {
 						told++
 					}
 					time.Sleep(10 * time.Millisecond) //nolint:forbidigo // the clock is the bubble's
@@ -194,11 +194,11 @@ func TestStrippedOwnerReferences(t *testing.T) {
 func TestToleratedReverts(t *testing.T) {
 	t.Parallel()
 	g, p, other := NewWithT(t), patch.Patch{}, errors.New("other")
-	g.Expect(p.GoOn(nil)).To(Succeed())
-	g.Expect(p.GoOn(other)).To(BeIdenticalTo(other))
-	g.Expect(p.GoOn(patch.ErrBehind)).To(MatchError(patch.ErrBehind), "it comes again at once")
+	g.Expect(p.Tolerate(nil)).To(Succeed())
+	g.Expect(p.Tolerate(other)).To(BeIdenticalTo(other))
+	g.Expect(p.Tolerate(patch.ErrBehind)).To(MatchError(patch.ErrBehind), "it comes again at once")
 	g.Expect(p).To(HaveField("Undone", BeNil()))
-	g.Expect(p.GoOn(fmt.Errorf("writing: %w", &patch.RemovedError{Kind: "Secret"}))).To(Succeed())
+	g.Expect(p.Tolerate(fmt.Errorf("writing: %w", &patch.RemovedError{Kind: "Secret"}))).To(Succeed())
 	g.Expect(p.Undone).To(HaveField("Kind", "Secret"))
 }
 
@@ -243,7 +243,7 @@ func TestStoreSpecDuringBackoff(t *testing.T) {
 			want(machine)
 			removed := &patch.RemovedError{}
 			q.Expect(errors.As(p.StoreSpec(t.Context(), q.client, machine), &removed)).To(BeTrue())
-			q.Expect(removed.Again()).To(BeNumerically(">=", patch.CatchUp))
+			q.Expect(removed.Again()).To(BeNumerically(">=", patch.InitialDelay))
 			q.Expect(machine.Annotations).NotTo(HaveKey(ours))
 			q.Expect(machine.Labels).NotTo(HaveKey(ours))
 			q.Expect(machine.Finalizers).NotTo(ContainElement(ours))

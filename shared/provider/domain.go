@@ -21,7 +21,7 @@ import (
 // assigned one.
 const assignmentGrace = 20 * time.Second
 
-// Asked returns the failure domain that a machine belongs to: the one set in its Machine's spec.failureDomain, otherwise the one
+// RequestedDomain returns the failure domain that a machine belongs to: the one set in its Machine's spec.failureDomain, otherwise the one
 // assigned to its infrastructure machine, or "" if it has neither. place is the current placement of the machine. Every provider
 // calls Asked before it places a machine, and must not place it while wait has a reason.
 //
@@ -29,8 +29,8 @@ const assignmentGrace = 20 * time.Second
 // control-plane machine waits if its cluster has, or had, failure domains for control planes. A MachineDeployment's machine waits
 // if its cluster spreads workers, until it is assigned a failure domain and, if the cluster has logical failure domains, one of
 // these too. A worker that may already exist in the infrastructure does not wait, because it is no longer assigned a domain.
-func Asked(cluster Cluster, machine *clusterv1.Machine, infra client.Object, place Place) (domain string, wait distribution.Refusal) {
-	domain = Belongs(machine, infra)
+func RequestedDomain(cluster Cluster, machine *clusterv1.Machine, infra client.Object, place Location) (domain string, wait distribution.Refusal) {
+	domain = DomainOf(machine, infra)
 	_, known := cluster.Distribution()
 	switch {
 	case util.IsControlPlaneMachine(machine):
@@ -50,16 +50,16 @@ func Asked(cluster Cluster, machine *clusterv1.Machine, infra client.Object, pla
 	}
 }
 
-// Belongs returns the failure domain that a machine belongs to, whether it waits or already exists; "" if it has none. See Asked.
-func Belongs(machine *clusterv1.Machine, infra client.Object) string {
+// DomainOf returns the failure domain that a machine belongs to, whether it waits or already exists; "" if it has none. See Asked.
+func DomainOf(machine *clusterv1.Machine, infra client.Object) string {
 	return cmp.Or(machine.Spec.FailureDomain, infra.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation])
 }
 
-// AssignedSoon returns how long a controller should leave a new infrastructure machine untouched because it only waits to be
+// AssignmentGrace returns how long a controller should leave a new infrastructure machine untouched because it only waits to be
 // assigned a failure domain; 0 if it should not wait. wait is the result of Asked. Another controller writes the assignment next,
 // and a status write that only reports the wait could make that write fail with a conflict. Once the time is over, the controller
 // should report the wait in the machine's status.
-func AssignedSoon(wait distribution.Refusal, infra client.Object, now time.Time) time.Duration {
+func AssignmentGrace(wait distribution.Refusal, infra client.Object, now time.Time) time.Duration {
 	age := now.Sub(infra.GetCreationTimestamp().Time)
 	if wait.Reason != faultlinev1.ReasonFailureDomainNotAssigned || age > assignmentGrace || age < -assignmentGrace { // the API server's clock differs
 		return 0

@@ -35,9 +35,9 @@ type Provider interface {
 	// Domains returns the current observation of each failure domain of the cluster: its health, its capacity, and whether it is
 	// meant for control planes. It returns a domain that could not be checked as Unknown and never leaves it out. It returns an
 	// error only if the state of all domains is unknown.
-	Domains(ctx context.Context, cluster Cluster) ([]distribution.Observation, error)
-	// Place returns the placement of an infrastructure machine according to its status.
-	Place(machine client.Object) Place
+	Domains(ctx context.Context, cluster Cluster) ([]distribution.DomainObservation, error)
+	// Location returns the placement of an infrastructure machine according to its status.
+	Location(machine client.Object) Location
 	// Capabilities returns the optional functions of the provider. Return the zero value if every machine can use every host of a
 	// domain.
 	Capabilities() Capabilities
@@ -62,9 +62,9 @@ type Capabilities struct {
 	SeparatesWithin func(cluster Cluster) bool
 }
 
-// Place is the placement of a machine. It is read from the cache and may be stale: a caller that acts on it must write with the
+// Location is the placement of a machine. It is read from the cache and may be stale: a caller that acts on it must write with the
 // machine's resourceVersion, and must trust Domain even if another domain was requested.
-type Place struct {
+type Location struct {
 	// Domain is the failure domain reported by the infrastructure; "" if it has not reported one.
 	Domain string
 	// Exists is true if the infrastructure has, or may have, something of the machine, so that its failure domain can no longer be

@@ -49,7 +49,7 @@ func TestBelongs(t *testing.T) {
 			if tc.assigned != "" {
 				infra.Annotations = map[string]string{faultlinev1.AssignedFailureDomainAnnotation: tc.assigned}
 			}
-			domain, wait := provider.Asked(cluster, machine, infra, provider.Place{})
+			domain, wait := provider.RequestedDomain(cluster, machine, infra, provider.Location{})
 			g.Expect(domain).To(Equal(tc.domain))
 			if !tc.waits {
 				g.Expect(wait).To(BeZero())
@@ -94,7 +94,7 @@ func TestSpreadWorkerWaitsForAssignment(t *testing.T) {
 			machine.Spec.FailureDomain, machine.Labels = tc.named, tc.labels
 			infra.Annotations = map[string]string{faultlinev1.AssignedFailureDomainAnnotation: tc.assigned}
 			infra.Labels = map[string]string{faultlinev1.DistributionKeyLabel: tc.key}
-			domain, wait := provider.Asked(cluster, machine, infra, provider.Place{Exists: tc.exists})
+			domain, wait := provider.RequestedDomain(cluster, machine, infra, provider.Location{Exists: tc.exists})
 			g.Expect(domain).To(Equal(tc.domain))
 			if !tc.waits {
 				g.Expect(wait).To(BeZero())
@@ -127,7 +127,7 @@ func TestAssignmentGrace(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			infra := &providertest.Machine{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now.Add(-tc.age))}}
-			g.Expect(provider.AssignedSoon(distribution.Refusal{Reason: tc.reason}, infra, now)).To(Equal(tc.left))
+			g.Expect(provider.AssignmentGrace(distribution.Refusal{Reason: tc.reason}, infra, now)).To(Equal(tc.left))
 		})
 	}
 }
@@ -137,10 +137,10 @@ func TestAssignmentGrace(t *testing.T) {
 func TestProvidertest(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	var p provider.Provider = providertest.Provider{Seen: []distribution.Observation{{Name: "a", Health: distribution.Good}}}
+	var p provider.Provider = providertest.Provider{Seen: []distribution.DomainObservation{{Name: "a", Health: distribution.Healthy}}}
 	scheme := runtime.NewScheme()
 	g.Expect(providertest.AddToScheme(scheme)).To(Succeed())
-	machine := &providertest.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}, Status: provider.Place{Domain: "a", Exists: true}}
+	machine := &providertest.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}, Status: provider.Location{Domain: "a", Exists: true}}
 	stored := &providertest.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
 	stored.Status.FailureDomains = []clusterv1.FailureDomain{{Name: "a"}}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(machine, stored).WithStatusSubresource(machine, stored).Build()
@@ -148,7 +148,7 @@ func TestProvidertest(t *testing.T) {
 	cluster, found := p.NewCluster(), p.NewMachine()
 	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(stored), cluster)).To(Succeed())
 	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(machine), found)).To(Succeed())
-	g.Expect(p.Place(found)).To(Equal(provider.Place{Domain: "a", Exists: true}))
+	g.Expect(p.Location(found)).To(Equal(provider.Location{Domain: "a", Exists: true}))
 	g.Expect(*cluster.FailureDomains()).To(HaveLen(1))
 	g.Expect(p.Domains(t.Context(), cluster)).To(HaveLen(1))
 	cluster.SetConditions([]metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Ready"}})

@@ -47,23 +47,23 @@ func (p *Publisher) Of(object provider.Cluster, cluster string) *Domains {
 	}
 }
 
-// Keep reports whether a domain is published for control planes. Continue to publish such a cluster, with no observations if it
+// HasControlPlaneDomain reports whether a domain is published for control planes. Continue to publish such a cluster, with no observations if it
 // has no domains any more: its last domains are kept.
-func (d *Domains) Keep() bool {
+func (d *Domains) HasControlPlaneDomain() bool {
 	return slices.ContainsFunc(*d.object.FailureDomains(), func(d clusterv1.FailureDomain) bool { return d.ControlPlane != nil && *d.ControlPlane })
 }
 
-// None clears the published domains and their conditions. Call it for a cluster that has no failure domains and never had one for
+// Clear clears the published domains and their conditions. Call it for a cluster that has no failure domains and never had one for
 // control planes: its machines can be anywhere.
-func (d *Domains) None() {
-	d.Withdraw()
+func (d *Domains) Clear() {
+	d.Remove()
 	conditions.Delete(d.object, faultlinev1.FailureDomainsReadyCondition)
 	conditions.Delete(d.object, faultlinev1.MachinesInPlaceCondition)
 	d.ready = true
 }
 
-// Withdraw clears the published domains and deletes the metrics. Call it for a cluster that is being deleted.
-func (d *Domains) Withdraw() {
+// Remove clears the published domains and deletes the metrics. Call it for a cluster that is being deleted.
+func (d *Domains) Remove() {
 	_, known := d.object.Distribution()
 	*d.object.FailureDomains(), *known = nil, faultlinev1.DistributionStatus{}
 	d.publisher.Forget(client.ObjectKeyFromObject(d.object))
@@ -75,7 +75,7 @@ func (d *Domains) Withdraw() {
 // condition, and requeue after Result.NextCheck. If the machines cannot be listed it returns an error and does not change the
 // status.
 func Publish[T client.Object](
-	ctx context.Context, d *Domains, seen []distribution.Observation, empty T, why func(T) string,
+	ctx context.Context, d *Domains, seen []distribution.DomainObservation, empty T, why func(T) string,
 ) (distribution.Result, error) {
 	all, err := machines.Read(ctx, d.publisher.Client, watch.OfCluster(d.cluster), empty)
 	if err != nil {
@@ -90,7 +90,7 @@ func Publish[T client.Object](
 	return d.publish(seen, counted(all), waiting), nil
 }
 
-func (d *Domains) publish(seen []distribution.Observation, machines []distribution.Machine, waiting map[string]int) distribution.Result {
+func (d *Domains) publish(seen []distribution.DomainObservation, machines []distribution.Machine, waiting map[string]int) distribution.Result {
 	p := d.publisher
 	now := p.Clock.Now()
 	wanted, known := d.object.Distribution()
@@ -107,9 +107,9 @@ func (d *Domains) publish(seen []distribution.Observation, machines []distributi
 	return result
 }
 
-// Report sets the FailureDomainsReady condition from the given one, whatever its type, and records whether machines may be
+// SetReady sets the FailureDomainsReady condition from the given one, whatever its type, and records whether machines may be
 // created. Call it once per reconcile: setting a condition twice counts as two changes.
-func (d *Domains) Report(condition metav1.Condition, ready bool) {
+func (d *Domains) SetReady(condition metav1.Condition, ready bool) {
 	condition.Type = faultlinev1.FailureDomainsReadyCondition
 	conditions.Set(d.object, condition)
 	d.ready = ready
@@ -133,10 +133,10 @@ func (d *Domains) Summarize(types ...string) error {
 	return status.Summarize(d.object, types...)
 }
 
-// Announce records events for every change of state since the reconcile began, and for machines that are now in another failure
+// RecordEvents records events for every change of state since the reconcile began, and for machines that are now in another failure
 // domain than requested. Call it after the new states are stored. If it were called earlier, a change that fails to be stored
 // would be recorded repeatedly.
-func (d *Domains) Announce() {
+func (d *Domains) RecordEvents() {
 	if said := conditions.GetMessage(d.object, faultlinev1.MachinesInPlaceCondition); said != "" && said != d.inPlace {
 		d.publisher.Recorder.Eventf(d.object, nil, corev1.EventTypeWarning, faultlinev1.ReasonMachinesElsewhere, "Publish", "%s", said)
 	}
@@ -168,10 +168,10 @@ func counted(all machines.Snapshot) []distribution.Machine {
 	for i := range all.Machines {
 		m := &all.Machines[i]
 		machine := distribution.Machine{
-			Name: m.Name, Domain: domainOf(m), Asked: m.Spec.FailureDomain, ControlPlane: util.IsControlPlaneMachine(m),
+			Name: m.Name, Domain: domainOf(m), Requested: m.Spec.FailureDomain, ControlPlane: util.IsControlPlaneMachine(m),
 		}
 		if of := all.InfraOf(m); of != nil {
-			machine.Asked, machine.Assigned = provider.Belongs(m, of), m.Spec.FailureDomain == ""
+			machine.Requested, machine.Assigned = provider.DomainOf(m, of), m.Spec.FailureDomain == ""
 		}
 		counted = append(counted, machine)
 	}

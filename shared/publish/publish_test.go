@@ -69,15 +69,15 @@ func TestPublishCountsMachinesWhereTheyAre(t *testing.T) {
 	p, _ := publisher(t, machine("asked", "a", "", true), machine("elsewhere", "a", "b", false), machine("nowhere", "", "", false))
 	infra := cluster("cluster")
 	domains := p.Of(infra, "c")
-	_, err := publish.Publish(t.Context(), domains, []distribution.Observation{
-		{Name: "a", ControlPlane: true, Health: distribution.Good}, {Name: "b", ControlPlane: true, Health: distribution.Good},
+	_, err := publish.Publish(t.Context(), domains, []distribution.DomainObservation{
+		{Name: "a", ControlPlane: true, Health: distribution.Healthy}, {Name: "b", ControlPlane: true, Health: distribution.Healthy},
 	}, &providertest.Machine{}, unwaited)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(infra.Status.FailureDomains).To(HaveLen(2))
 	g.Expect(*infra.Status.Distribution.FailureDomains[0].Machines).To(Equal(faultlinev1.MachineCounts{ControlPlane: 1}))
 	g.Expect(*infra.Status.Distribution.FailureDomains[1].Machines).To(Equal(faultlinev1.MachineCounts{Workers: 1}))
 
-	domains.Withdraw()
+	domains.Remove()
 	g.Expect(infra.Status.Distribution).To(BeZero())
 	g.Expect(infra.Status.FailureDomains).To(BeNil())
 }
@@ -87,12 +87,12 @@ func TestMisplacedMachines(t *testing.T) {
 	g := NewWithT(t)
 	p, recorder := publisher(t, machine("asked", "a", "", true), machine("there", "a", "a", true), machine("elsewhere", "a", "b", false))
 	infra := cluster("cluster")
-	seen := []distribution.Observation{{Name: "a", Health: distribution.Good}, {Name: "b", Health: distribution.Good}}
+	seen := []distribution.DomainObservation{{Name: "a", Health: distribution.Healthy}, {Name: "b", Health: distribution.Healthy}}
 	for _, told := range []int{1, 0} {
 		domains := p.Of(infra, "c")
 		_, err := publish.Publish(t.Context(), domains, seen, &providertest.Machine{}, unwaited)
 		g.Expect(err).NotTo(HaveOccurred())
-		domains.Announce()
+		domains.RecordEvents()
 		warnings := 0
 		for len(recorder.Events) > 0 {
 			if event := <-recorder.Events; strings.Contains(event, faultlinev1.ReasonMachinesElsewhere) {
@@ -120,10 +120,10 @@ func TestMisplacedWorker(t *testing.T) {
 	p, recorder := publisher(t, slices.Concat(made("moved", "a", "b"), made("there", "a", "a"), made("not-yet", "a", ""), made("older", "", "b"))...)
 	infra := cluster("cluster")
 	domains := p.Of(infra, "c")
-	seen := []distribution.Observation{{Name: "a", Health: distribution.Good}, {Name: "b", Health: distribution.Good}}
+	seen := []distribution.DomainObservation{{Name: "a", Health: distribution.Healthy}, {Name: "b", Health: distribution.Healthy}}
 	_, err := publish.Publish(t.Context(), domains, seen, &providertest.Machine{}, unwaited)
 	g.Expect(err).NotTo(HaveOccurred())
-	domains.Announce()
+	domains.RecordEvents()
 	g.Expect(conditions.GetMessage(infra, faultlinev1.MachinesInPlaceCondition)).To(HavePrefix("Machine moved is in failure domain b, although it was assigned a\nmove"))
 	g.Expect(recorder.Events).To(Receive(ContainSubstring("Machine moved is in failure domain b")))
 	g.Expect(testutil.CollectAndCompare(p.Metrics, strings.NewReader(`
@@ -141,10 +141,10 @@ func TestPublishEvents(t *testing.T) {
 	infra := cluster("cluster")
 	for told := range 2 {
 		domains := p.Of(infra, "c")
-		_, err := publish.Publish(t.Context(), domains, []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Good}}, &providertest.Machine{}, unwaited)
+		_, err := publish.Publish(t.Context(), domains, []distribution.DomainObservation{{Name: "a", ControlPlane: true, Health: distribution.Healthy}}, &providertest.Machine{}, unwaited)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(recorder.Events).To(HaveLen(told), "nothing is told before it is stored")
-		domains.Announce()
+		domains.RecordEvents()
 	}
 	g.Expect(recorder.Events).To(HaveLen(1))
 	g.Expect(<-recorder.Events).To(ContainSubstring("FailureDomainActive"))
@@ -156,7 +156,7 @@ func TestPublishAdoptsWhatIsPublished(t *testing.T) {
 	g := NewWithT(t)
 	p, _ := publisher(t)
 	infra := cluster("cluster", clusterv1.FailureDomain{Name: "a", ControlPlane: ptr.To(true)})
-	_, err := publish.Publish(t.Context(), p.Of(infra, "c"), []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Unknown}}, &providertest.Machine{}, unwaited)
+	_, err := publish.Publish(t.Context(), p.Of(infra, "c"), []distribution.DomainObservation{{Name: "a", ControlPlane: true, Health: distribution.Unknown}}, &providertest.Machine{}, unwaited)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(*infra.Status.FailureDomains[0].ControlPlane).To(BeTrue())
 }
@@ -171,7 +171,7 @@ func TestReadyWithUnhealthyDomain(t *testing.T) {
 			infra := cluster("cluster")
 			domains := p.Of(infra, "c")
 			status.True(infra, "Reachable", "Reachable")
-			domains.Report(metav1.Condition{Status: metav1.ConditionFalse, Reason: faultlinev1.ReasonDomainsNotActive, Message: "a: down"}, ready)
+			domains.SetReady(metav1.Condition{Status: metav1.ConditionFalse, Reason: faultlinev1.ReasonDomainsNotActive, Message: "a: down"}, ready)
 			g.Expect(domains.Summarize("Reachable")).To(Succeed())
 			g.Expect(domains.Ready()).To(Equal(ready))
 			g.Expect(conditions.IsTrue(infra, clusterv1.ReadyCondition)).To(Equal(ready))
@@ -197,8 +197,8 @@ func TestDomainsAreCleared(t *testing.T) {
 	infra := cluster("cluster", clusterv1.FailureDomain{Name: "a", ControlPlane: ptr.To(false)})
 	status.True(infra, faultlinev1.FailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
 	domains := p.Of(infra, "c")
-	g.Expect(domains.Keep()).To(BeFalse(), "it was for workers only")
-	domains.None()
+	g.Expect(domains.HasControlPlaneDomain()).To(BeFalse(), "it was for workers only")
+	domains.Clear()
 	g.Expect(infra.Status.FailureDomains).To(BeEmpty())
 	g.Expect(infra.Status.Conditions).To(BeEmpty())
 	g.Expect(domains.Ready()).To(BeTrue())
@@ -210,7 +210,7 @@ func TestWaitingMetric(t *testing.T) {
 	infra := func(name, cluster, reason string) client.Object {
 		return &providertest.Machine{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: cluster}},
-			Status:     provider.Place{Domain: reason}, // stands for a reason here
+			Status:     provider.Location{Domain: reason}, // stands for a reason here
 		}
 	}
 	p, _ := publisher(t, infra("one", "c", "NoCapacity"), infra("two", "c", "NoCapacity"), infra("three", "c", ""), infra("other", "d", "NoCapacity"))
@@ -229,7 +229,7 @@ func TestMetricsAreForgotten(t *testing.T) {
 	g := NewWithT(t)
 	p, _ := publisher(t)
 	infra := cluster("cluster-x7k2p")
-	_, err := publish.Publish(t.Context(), p.Of(infra, "c"), []distribution.Observation{{Name: "a", ControlPlane: true, Health: distribution.Good}}, &providertest.Machine{}, unwaited)
+	_, err := publish.Publish(t.Context(), p.Of(infra, "c"), []distribution.DomainObservation{{Name: "a", ControlPlane: true, Health: distribution.Healthy}}, &providertest.Machine{}, unwaited)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(testutil.CollectAndCount(p.Metrics)).NotTo(BeZero())
 	p.Forget(client.ObjectKeyFromObject(infra))

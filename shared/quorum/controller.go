@@ -136,7 +136,7 @@ func (r *Reconciler) write(ctx context.Context, machine *clusterv1.Machine, verd
 			machine.Annotations = map[string]string{}
 		}
 		machine.Annotations[faultlinev1.QuorumHookAnnotation] = verdict.Why
-	case LetGo:
+	case Release:
 		delete(machine.Annotations, faultlinev1.QuorumHookAnnotation)
 	}
 	if err := r.hooks.Write(ctx, r.Client, before, machine); err != nil {
@@ -151,7 +151,7 @@ func (r *Reconciler) emitEvents(machine *clusterv1.Machine, verdict Verdict) {
 	switch {
 	case verdict.Action == Hold && verdict.Why != "":
 		r.Recorder.Eventf(machine, nil, corev1.EventTypeWarning, "WaitingForQuorum", "ProtectQuorum", "Deletion waits: %s", verdict.Why)
-	case verdict.Action == LetGo:
+	case verdict.Action == Release:
 		r.Recorder.Eventf(machine, nil, corev1.EventTypeNormal, "QuorumHookRemoved", "ProtectQuorum", "The quorum hook no longer blocks the Machine: %s", verdict.Why)
 	}
 }

@@ -277,7 +277,7 @@ func TestStrippedHooks(t *testing.T) {
 	writes, config := user.Writes(apiServer)
 	w.config = config
 	w.start()
-	writes.CalmDown(m0)
+	writes.WaitForBackoff(m0)
 	message := user.Condition(infra, faultlinev1.QuorumProtectedCondition, faultlinev1.ReasonAnnotationsRemoved)
 	w.Expect(message).To(ContainSubstring("does not store the annotation " + faultlinev1.QuorumHookAnnotation))
 	w.Eventually(w.recorder.Events).Should(Receive(ContainSubstring(faultlinev1.ReasonAnnotationsRemoved)))
@@ -293,9 +293,9 @@ func TestConflictingHookWritesBackOff(t *testing.T) {
 	m0 := &clusterv1.Machine{ObjectMeta: w.meta("m0")}
 	writes, config := user.Writes(apiServer)
 	w.config = config
-	writes.Lose(m0)
+	writes.Conflict(m0)
 	w.start()
-	writes.CalmDown(m0)
-	writes.Lose()
+	writes.WaitForBackoff(m0)
+	writes.Conflict()
 	w.hooked("m0")
 }

@@ -22,8 +22,8 @@ const (
 	Protect Action = "Protect"
 	// Hold keeps the hook and updates the reason in its value.
 	Hold Action = "Hold"
-	// LetGo removes the hook.
-	LetGo Action = "LetGo"
+	// Release removes the hook.
+	Release Action = "LetGo"
 )
 
 // Verdict is the action for the hook of one machine, and the reason.
@@ -56,7 +56,7 @@ func Decide(s Snapshot) []Verdict {
 		}
 	}
 	if next != nil && told {
-		verdicts[slices.IndexFunc(verdicts, func(v Verdict) bool { return v.Machine == next.Name })] = Verdict{next.Name, LetGo, "enough others are healthy"}
+		verdicts[slices.IndexFunc(verdicts, func(v Verdict) bool { return v.Machine == next.Name })] = Verdict{next.Name, Release, "enough others are healthy"}
 	}
 	return verdicts
 }
@@ -66,7 +66,7 @@ func Decide(s Snapshot) []Verdict {
 func (s *Snapshot) decideAlone(m *Machine) Verdict {
 	if _, why := s.exempt(m); why != "" {
 		if m.Hooked {
-			return Verdict{m.Name, LetGo, why}
+			return Verdict{m.Name, Release, why}
 		}
 		return Verdict{m.Name, Leave, why}
 	}

@@ -71,7 +71,7 @@ func settle(s *Snapshot) []string {
 		for i, v := range Decide(*s) {
 			m := &s.Machines[i]
 			switch {
-			case v.Action == LetGo:
+			case v.Action == Release:
 				m.Hooked, m.Why = false, ""
 				free = append(free, m.Name)
 			case v.Action == Protect:
@@ -205,5 +205,5 @@ func TestHoldIsRecordedBeforeRelease(t *testing.T) {
 	g.Expect(Decide(s)[0].Action).To(Equal(Hold))
 	g.Expect(Decide(s)[1]).To(Equal(Verdict{"m1", Hold, "Machine m0 is deleted first: wait until it is deleted"}))
 	s.Machines[1].Why = Decide(s)[1].Why
-	g.Expect(Decide(s)[0].Action).To(Equal(LetGo))
+	g.Expect(Decide(s)[0].Action).To(Equal(Release))
 }

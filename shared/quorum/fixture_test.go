@@ -263,6 +263,6 @@ func (w *fixture) start() {
 	w.stop = testworld.Start(w.t, cmp.Or(w.config, apiServer), nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return (&quorum.Reconciler{
 			Client: w.writer(mgr.GetClient()), Live: w.reader(mgr.GetAPIReader()), Provider: providertest.Provider{}, Recorder: w.recorder,
-		}).SetupWithManager(ctx, mgr, "", watch.Workers(2))
+		}).SetupWithManager(ctx, mgr, "", watch.Concurrency(2))
 	})
 }

@@ -99,8 +99,8 @@ func (l *simulatedControlPlane) write(manager int) {
 			return
 		}
 		m := &l.Machines[at]
-		m.Hooked, m.Why = verdict.Action != LetGo, verdict.Why
-		if verdict.Action == LetGo && m.deleting() && m.member() {
+		m.Hooked, m.Why = verdict.Action != Release, verdict.Why
+		if verdict.Action == Release && m.deleting() && m.member() {
 			l.free = append(l.free, m.Name)
 		}
 		l.changed(m)
@@ -253,7 +253,7 @@ func TestClusterDeletionReleasesAllMachines(t *testing.T) {
 		for i, verdict := range Decide(l.Snapshot) {
 			want := Leave
 			if l.Machines[i].Hooked {
-				want = LetGo
+				want = Release
 			}
 			g.Expect(verdict.Action).To(Equal(want), "seed %d", seed)
 		}

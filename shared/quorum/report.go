@@ -30,7 +30,7 @@ func (r *Reconciler) report(ctx context.Context, o *observed) error {
 	p.SharedConditions = true
 	if condition := protection(&o.Snapshot); condition != nil {
 		condition.Type = faultlinev1.QuorumProtectedCondition
-		condition.Message = text.Cut(condition.Message, maxMessage)
+		condition.Message = text.Truncate(condition.Message, maxMessage)
 		conditions.Set(o.infra, *condition)
 	} else {
 		conditions.Delete(o.infra, faultlinev1.QuorumProtectedCondition)

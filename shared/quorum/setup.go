@@ -41,9 +41,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	}
 	ofCluster := handler.EnqueueRequestsFromMapFunc(clusterOf)
 	c, err := ctrl.NewControllerManagedBy(mgr).Named("quorum").
-		For(&clusterv1.Cluster{}, builder.WithPredicates(watch.NotStatusOnly())).
+		For(&clusterv1.Cluster{}, builder.WithPredicates(watch.SpecOrMetadataChanged())).
 		WithOptions(options).
-		Watches(r.Provider.NewCluster(), ofCluster, builder.WithPredicates(watch.NotStatusOnly())).
+		Watches(r.Provider.NewCluster(), ofCluster, builder.WithPredicates(watch.SpecOrMetadataChanged())).
 		Watches(&clusterv1.Machine{}, ofCluster, builder.WithPredicates(machineChanged())).
 		Build(r)
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 			}
 			readable.Store(object.GroupVersionKind(), true)
 		}
-		return tracker.Watch(ctrl.LoggerFrom(ctx), object, ofCluster, watch.NotStatusOnly())
+		return tracker.Watch(ctrl.LoggerFrom(ctx), object, ofCluster, watch.SpecOrMetadataChanged())
 	}
 	return nil
 }

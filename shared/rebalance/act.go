@@ -23,7 +23,7 @@ func (r *Reconciler) act(ctx context.Context, o *observed, d Decision) error {
 		return r.record(ctx, o, *d.Move)
 	case MarkMachine:
 		return r.annotate(ctx, o.machines[d.Machine.Name], map[string]string{clusterv1.DeleteMachineAnnotation: mark, faultlinev1.MarkedForMoveAnnotation: mark})
-	case Wake:
+	case Trigger:
 		first := d.Machine.Woken
 		if first.IsZero() {
 			first = o.Now
@@ -71,7 +71,7 @@ func (r *Reconciler) record(ctx context.Context, o *observed, move Move) error {
 	if err := r.annotate(ctx, o.infra, map[string]string{faultlinev1.CurrentMoveAnnotation: text}); err != nil {
 		return err
 	}
-	r.written.Note(o.infra)
+	r.written.Observe(o.infra)
 	if move.Aborting != "" {
 		r.emitEvents(o, corev1.EventTypeWarning, "AbortingMove", "Aborting the move of Machine %s: %s", move.Machine, move.Why)
 		return nil
@@ -89,11 +89,11 @@ func (r *Reconciler) finish(ctx context.Context, o *observed, d Decision) error 
 	if err := p.Apply(ctx, r.Client, o.infra); err != nil {
 		return err
 	}
-	r.written.Note(o.infra)
+	r.written.Observe(o.infra)
 	if err := r.annotate(ctx, o.infra, nil, faultlinev1.CurrentMoveAnnotation); err != nil {
 		return err
 	}
-	r.written.Note(o.infra)
+	r.written.Observe(o.infra)
 	r.Metrics.CountMove(client.ObjectKeyFromObject(o.owner), "control-plane", string(last.Phase))
 	r.emitEvents(o, corev1.EventTypeNormal, "Move"+string(last.Phase), "Machine %s, from %s to %s: %s", last.Machine, domainOrNone(last.From), last.To,
 		strings.TrimSuffix(string(last.Phase)+": "+last.Message, ": "))

@@ -42,7 +42,7 @@ type Reconciler struct {
 	KubeadmVersion string
 
 	filter    watch.Filter
-	written   patch.Written
+	written   patch.Expectations
 	installed installed
 	// follow starts to watch control planes; it is nil if nothing is watched.
 	follow func(context.Context) error
@@ -59,7 +59,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil || infra == nil {
 		return ctrl.Result{}, err
 	}
-	if wait := r.written.StandBack(infra); wait > 0 {
+	if wait := r.written.Backoff(infra); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	result, err := r.reconcile(ctx, infra, owner)
@@ -153,7 +153,7 @@ func (r *Reconciler) write(ctx context.Context, o *observed, d Decision) error {
 	if o.infra.GetResourceVersion() == version {
 		return nil
 	}
-	r.written.Note(o.infra)
+	r.written.Observe(o.infra)
 	if o.Move == nil { // events about a move are recorded by its writes
 		r.reportChange(o, before)
 	}

@@ -568,7 +568,7 @@ func TestStaleReads(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	result, err := r.Reconcile(t.Context(), w.request())
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(result.RequeueAfter).To(Equal(patch.CatchUp))
+	w.Expect(result.RequeueAfter).To(Equal(patch.InitialDelay))
 }
 
 func TestSteadyState(t *testing.T) {

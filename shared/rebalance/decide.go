@@ -25,8 +25,8 @@ const (
 	MarkMachine Action = "mark the Machine"
 	// MarkInfrastructure changes cloned-from-name.
 	MarkInfrastructure Action = "mark the infrastructure machine"
-	// Wake changes the value of delete-machine to trigger a reconcile of the control plane.
-	Wake Action = "trigger the control plane"
+	// Trigger changes the value of delete-machine to trigger a reconcile of the control plane.
+	Trigger Action = "trigger the control plane"
 	// RestoreInfrastructure restores cloned-from-name.
 	RestoreInfrastructure Action = "restore the infrastructure machine"
 	// UnmarkMachine removes marked-for-move, and delete-machine unless another client has changed its value.
@@ -221,14 +221,14 @@ func (v *view) mark(d Decision, m *Machine) Decision {
 	case m.Outdated:
 		// The control plane has seen the mark, and replaces the machine when its own preflight checks pass.
 	case m.Woken.IsZero():
-		d.Action = Wake
+		d.Action = Trigger
 	case !v.Now.Before(m.Woken.Add(reactionTimeout)):
 		return v.abort(d, Reason{faultlinev1.ReasonControlPlaneDoesNotMove, v.ControlPlane.Name + " has not reacted for " + reactionTimeout.String() +
 			" to Machine " + m.Name + " being marked: set spec.distribution.controlPlane.rebalance to RolloutAfter"})
 	default:
 		next := m.Woken.Add(time.Duration(m.Wakes) * triggerInterval)
 		if !v.Now.Before(next) {
-			d.Action = Wake
+			d.Action = Trigger
 			return d
 		}
 		d.After = min(next.Sub(v.Now), m.Woken.Add(reactionTimeout).Sub(v.Now))

@@ -277,9 +277,9 @@ func TestDecideFromObjects(t *testing.T) {
 	}{
 		"recorded":               {snapshot: moving(), action: MarkMachine},
 		"marked":                 {snapshot: moving(marked), action: MarkInfrastructure},
-		"both marked":            {snapshot: moving(marked, cloned), action: Wake},
+		"both marked":            {snapshot: moving(marked, cloned), action: Trigger},
 		"woken":                  {snapshot: moving(marked, cloned, woken), after: triggerInterval},
-		"woken for long":         {snapshot: moving(marked, cloned, woken, after(30*time.Second)), action: Wake},
+		"woken for long":         {snapshot: moving(marked, cloned, woken, after(30*time.Second)), action: Trigger},
 		"never noticed":          {snapshot: moving(marked, cloned, woken, after(reactionTimeout)), action: Record, aborting: faultlinev1.ReasonControlPlaneDoesNotMove},
 		"noticed":                {snapshot: moving(marked, cloned, woken, noticed)},
 		"noticed for long":       {snapshot: moving(marked, cloned, woken, noticed, after(time.Hour))},

@@ -63,7 +63,7 @@ type fixture struct {
 	metrics  *prometheus.Registry
 	counts   *distribution.Metrics
 	recorder *events.FakeRecorder
-	seen     []distribution.Observation
+	seen     []distribution.DomainObservation
 	declared string // the version of the control plane provider in the manager's flag
 }
 
@@ -151,7 +151,7 @@ func (w *fixture) domains(names string, ago time.Duration) {
 			Name: string(d), State: faultlinev1.DomainActive, ControlPlane: ptr.To(true), Health: faultlinev1.DomainHealthy,
 		})
 		owner.Status.FailureDomains = append(owner.Status.FailureDomains, clusterv1.FailureDomain{Name: string(d), ControlPlane: ptr.To(true)})
-		w.seen = append(w.seen, distribution.Observation{Name: string(d), ControlPlane: true, Health: distribution.Good})
+		w.seen = append(w.seen, distribution.DomainObservation{Name: string(d), ControlPlane: true, Health: distribution.Healthy})
 	}
 	infra.Status.Distribution.FailureDomainsSince = metav1.NewTime(w.clock.Now().Add(-ago))
 	w.status(infra)

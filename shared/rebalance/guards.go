@@ -214,7 +214,7 @@ func infrastructure(v *view) string {
 
 // intents checks for entries of the spec that match no domain, because the user may have meant another one.
 func intents(v *view) string {
-	return distribution.WrongIntents(v.Intents, func(name string) bool { return v.domain(name) != nil })
+	return distribution.InvalidIntents(v.Intents, func(name string) bool { return v.domain(name) != nil })
 }
 
 // unstable returns how much longer the failure domains must stay unchanged.

@@ -102,7 +102,7 @@ const (
 // strip reports whether the policy removes what an action writes.
 func (s *state) strip(action Action) bool {
 	switch action {
-	case MarkMachine, Wake:
+	case MarkMachine, Trigger:
 		return s.strips == stripsMachines
 	case MarkInfrastructure:
 		return s.strips == stripsInfrastructure
@@ -376,7 +376,7 @@ func (s *state) outdated(m *machine) bool {
 func (s *state) touch(i int8) {
 	if s.pending.machine == i {
 		switch s.pending.action {
-		case MarkMachine, UnmarkMachine, Wake:
+		case MarkMachine, UnmarkMachine, Trigger:
 			s.pending.stale = true
 		}
 	}

@@ -206,7 +206,7 @@ func (s *state) written() state {
 		if whose, _, _ := markOf(annotated(s.machines[p.machine].asked, s.machines[p.machine].beside, modelNow)); whose == machines.Ours {
 			to.machines[p.machine].asked = unmarked
 		}
-	case Wake:
+	case Trigger:
 		to.machines[p.machine].asked = managerTriggered
 	case MarkInfrastructure:
 		to.machines[p.machine].cloned = !to.machines[p.machine].unlinked
@@ -231,7 +231,7 @@ func (s *state) removed() state {
 	switch s.pending.action {
 	case Record:
 		to.record, to.late = record{victim: none}, false
-	case MarkMachine, Wake:
+	case MarkMachine, Trigger:
 		to.machines[s.pending.machine].asked, to.machines[s.pending.machine].beside = unmarked, false
 	}
 	return to
@@ -289,7 +289,7 @@ func (s *state) wrongDecision(p pending) string {
 		return "it takes a move back that alone has the control plane remediate again"
 	case p.action == MarkInfrastructure && s.machines[p.machine].asked == unmarked:
 		return "it makes a machine outdated that may be updated in place, as it is not to be deleted"
-	case !begins(p) && p.action != MarkMachine && p.action != MarkInfrastructure && p.action != Wake:
+	case !begins(p) && p.action != MarkMachine && p.action != MarkInfrastructure && p.action != Trigger:
 		return ""
 	case s.any(func(m *machine) bool { return m.health != well || m.deleting || !m.joined }):
 		return "it goes on although a machine is not well"

@@ -44,7 +44,7 @@ type observed struct {
 
 // observe takes a snapshot with a reader. If seen, the provider's current observations, is given, it takes the capacity and
 // health of the domains from it.
-func (r *Reconciler) observe(ctx context.Context, reader client.Reader, infra provider.Cluster, owner *clusterv1.Cluster, seen []distribution.Observation) (*observed, error) {
+func (r *Reconciler) observe(ctx context.Context, reader client.Reader, infra provider.Cluster, owner *clusterv1.Cluster, seen []distribution.DomainObservation) (*observed, error) {
 	wanted, known := infra.Distribution()
 	o := &observed{
 		Snapshot: Snapshot{
@@ -231,7 +231,7 @@ func (r *Reconciler) observeMachines(ctx context.Context, reader client.Reader, 
 			o.infras[m.Name] = infra
 			m.Infrastructure, m.ClonedFrom = true, o.clonedFrom(infra)
 			if m.Observed == "" {
-				m.Observed = r.Provider.Place(infra).Domain
+				m.Observed = r.Provider.Location(infra).Domain
 			}
 		}
 		o.machines[m.Name] = machine
@@ -274,7 +274,7 @@ func machineOfObject(machine *clusterv1.Machine) Machine {
 		Outdated:       conditions.IsFalse(machine, clusterv1.MachineUpToDateCondition),
 	}
 	if ready := conditions.Get(machine, clusterv1.MachineReadyCondition); ready != nil && ready.Status != metav1.ConditionTrue {
-		m.Waits = cmp.Or(text.InLine(ready.Message), ready.Reason)
+		m.Waits = cmp.Or(text.SingleLine(ready.Message), ready.Reason)
 	}
 	m.Mark, m.Woken, m.Wakes = markOf(machine)
 	return m
@@ -310,8 +310,8 @@ func decodeTriggered(text string) (first time.Time, times int) {
 }
 
 // domainsOf merges the stored domains, those listed by the Cluster, and the current observations if available.
-func domainsOf(known []faultlinev1.DomainStatus, listed []clusterv1.FailureDomain, seen []distribution.Observation) []Domain {
-	now := map[string]distribution.Observation{}
+func domainsOf(known []faultlinev1.DomainStatus, listed []clusterv1.FailureDomain, seen []distribution.DomainObservation) []Domain {
+	now := map[string]distribution.DomainObservation{}
 	for _, observation := range seen {
 		now[observation.Name] = observation
 	}
@@ -328,7 +328,7 @@ func domainsOf(known []faultlinev1.DomainStatus, listed []clusterv1.FailureDomai
 		}
 		capacity := k.Capacity
 		if observation, looked := now[k.Name]; looked {
-			d.Healthy, capacity = observation.Health == distribution.Good, observation.Capacity
+			d.Healthy, capacity = observation.Health == distribution.Healthy, observation.Capacity
 		}
 		if capacity != nil {
 			d.Capacity = ptr.To(int(*capacity))

@@ -32,7 +32,7 @@ func (s *Snapshot) makePlan() plan {
 	}
 	p := plan{moves: result.Moves}
 	for _, blocked := range result.Blocked {
-		p.wrong = append(p.wrong, Reason{faultlinev1.ReasonNoRoom, distribution.NoRoom(blocked.Message)})
+		p.wrong = append(p.wrong, Reason{faultlinev1.ReasonNoRoom, distribution.WithCapacityFix(blocked.Message)})
 	}
 	if len(p.wrong) == 0 && !slices.ContainsFunc(domains, func(d failuredomain.Domain) bool { return d.State == failuredomain.Active }) {
 		p.wrong = append(p.wrong, Reason{faultlinev1.ReasonNoActiveFailureDomain,

@@ -38,7 +38,7 @@ func (o *observed) report(d Decision) {
 	}
 	condition := o.condition(d)
 	condition.Type = faultlinev1.ControlPlaneBalancedCondition
-	condition.Message = text.Cut(strings.Trim(condition.Message, "\n"), maxMessage)
+	condition.Message = text.Truncate(strings.Trim(condition.Message, "\n"), maxMessage)
 	conditions.Set(o.infra, condition)
 }
 
@@ -109,7 +109,7 @@ func moveStatus(o *observed, move *Move) *faultlinev1.MachineMove {
 		status.Replacement = replacement.Name
 	}
 	status.Phase, status.Message = o.phase(move, o.victim(), replacement)
-	status.Message = text.Cut(status.Message, maxMessage)
+	status.Message = text.Truncate(status.Message, maxMessage)
 	return status
 }
 

@@ -123,7 +123,7 @@ func TestInventoryChanges(t *testing.T) {
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
 	testworld.Start(t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
 		r := w.reconciler(mgr.GetClient())
-		return r.SetupWithManager(ctx, mgr, "", watch.Workers(1))
+		return r.SetupWithManager(ctx, mgr, "", watch.Concurrency(1))
 	})
 	says := func(message OmegaMatcher) {
 		t.Helper()

@@ -4,7 +4,7 @@
 // Package reconcile provides the steps before and after the work of a reconciler. A controller that changes objects of its own
 // kind runs them with a Loop. A controller that only reads its own objects and changes others does not need one. The life cycle
 // of a machine is a list of Steps run inside a Loop. A request that the API server rejects until a user acts results in a
-// RefusedError.
+// RejectedError.
 package reconcile
 
 import (
@@ -53,8 +53,8 @@ type Scope interface {
 type Loop[T client.Object, S Scope] struct {
 	Client client.Client
 	Filter watch.Filter
-	// Written tracks the loop's writes between reconciles. Share one per controller.
-	Written *patch.Written
+	// Expectations tracks the loop's writes between reconciles. Share one per controller.
+	Expectations *patch.Expectations
 	// Finalizer is added to the object before Normal runs; "" for a kind that adds its own once there is something to protect.
 	Finalizer string
 	// PausedOnlyWhenTrue omits the Paused condition until it has been true once. Other kinds with conditions show it from the
@@ -69,32 +69,32 @@ type Loop[T client.Object, S Scope] struct {
 	// V1Beta1 configures the conditions shown in the deprecated v1beta1 status.
 	V1Beta1 status.V1Beta1
 
-	// Gather reads the objects that the work depends on. The patch may be used to write the object before the work is finished.
-	Gather func(ctx context.Context, obj T, p *patch.Patch) (S, error)
-	// Normal is the work for an object that is neither paused nor being deleted.
-	Normal func(context.Context, S) (ctrl.Result, error)
-	// Delete is the work for an object that is being deleted; it removes the finalizer. It may be nil.
-	Delete func(context.Context, S) (ctrl.Result, error)
-	// Paused is the work for a paused object; it must set the Paused condition itself. If it is nil, the loop only sets the
+	// NewScope reads the objects that the work depends on. The patch may be used to write the object before the work is finished.
+	NewScope func(ctx context.Context, obj T, p *patch.Patch) (S, error)
+	// ReconcileNormal is the work for an object that is neither paused nor being deleted.
+	ReconcileNormal func(context.Context, S) (ctrl.Result, error)
+	// ReconcileDelete is the work for an object that is being deleted; it removes the finalizer. It may be nil.
+	ReconcileDelete func(context.Context, S) (ctrl.Result, error)
+	// ReconcilePaused is the work for a paused object; it must set the Paused condition itself. If it is nil, the loop only sets the
 	// condition.
-	Paused func(context.Context, S) (ctrl.Result, error)
+	ReconcilePaused func(context.Context, S) (ctrl.Result, error)
 
-	// Quiet returns how long an object that is neither paused nor being deleted should be left untouched, without even adding the
+	// Delay returns how long an object that is neither paused nor being deleted should be left untouched, without even adding the
 	// finalizer, because another controller should write first. It may be nil.
-	Quiet func(S) time.Duration
-	// Settle returns how long condition changes of an object may stay unwritten, counted from the last write of the object or
+	Delay func(S) time.Duration
+	// Debounce returns how long condition changes of an object may stay unwritten, counted from the last write of the object or
 	// from when the loop first saw it. Use it for conditions that are about to change again. It does not apply to an object that
 	// is paused or being deleted, or whose work failed, and it does not delay other changes: conditions are then written along
 	// with them. It may be nil.
-	Settle func(S) time.Duration
+	Debounce func(S) time.Duration
 	// Summarize completes the status before it is written. It may be nil, as may the functions below.
 	Summarize func(context.Context, S) error
 	// Stored is called after everything has been written.
 	Stored func(S)
 	// Forget is called for an object that no longer exists or that another manager is responsible for.
 	Forget func(client.ObjectKey)
-	// Absent is the work for an object that does not exist. It runs after Forget.
-	Absent func(context.Context, client.ObjectKey) (ctrl.Result, error)
+	// NotFound is the work for an object that does not exist. It runs after Forget.
+	NotFound func(context.Context, client.ObjectKey) (ctrl.Result, error)
 }
 
 // Run reconciles the object of the request, which it reads into obj. Errors that are expected to resolve, such as conflicts, are
@@ -103,8 +103,8 @@ func (l Loop[T, S]) Run(ctx context.Context, req ctrl.Request, obj T) (result ct
 	switch err := l.Client.Get(ctx, req.NamespacedName, obj); {
 	case apierrors.IsNotFound(err):
 		l.forget(req.NamespacedName)
-		if l.Absent != nil {
-			return l.Absent(ctx, req.NamespacedName)
+		if l.NotFound != nil {
+			return l.NotFound(ctx, req.NamespacedName)
 		}
 		return ctrl.Result{}, nil
 	case err != nil:
@@ -113,13 +113,13 @@ func (l Loop[T, S]) Run(ctx context.Context, req ctrl.Request, obj T) (result ct
 		l.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	if wait := l.Written.StandBack(obj); wait > 0 {
+	if wait := l.Expectations.Backoff(obj); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	p := patch.From(obj)
-	p.SharedConditions, p.Repeats = l.SharedConditions, &l.Written.Repeats
+	p.SharedConditions, p.Repeats = l.SharedConditions, &l.Expectations.Repeats
 	var nothing S
-	s, err := l.Gather(ctx, obj, &p)
+	s, err := l.NewScope(ctx, obj, &p)
 	if err != nil || s == nothing {
 		return ctrl.Result{}, err
 	}
@@ -152,35 +152,35 @@ func (l Loop[T, S]) finish(ctx context.Context, p *patch.Patch, obj T, s S, fail
 }
 
 func (l Loop[T, S]) forget(key client.ObjectKey) {
-	l.Written.Forget(key)
+	l.Expectations.Forget(key)
 	if l.Forget != nil {
 		l.Forget(key)
 	}
 }
 
 func (l Loop[T, S]) quiet(obj T, s S) time.Duration {
-	if l.Quiet == nil || paused(s.Owner(), obj) || !obj.GetDeletionTimestamp().IsZero() {
+	if l.Delay == nil || paused(s.Owner(), obj) || !obj.GetDeletionTimestamp().IsZero() {
 		return 0
 	}
-	return l.Quiet(s)
+	return l.Delay(s)
 }
 
 // work returns the work for the object, or nil if none exists, and sets the Paused condition.
 func (l Loop[T, S]) work(obj T, s S) func(context.Context, S) (ctrl.Result, error) {
 	if paused(s.Owner(), obj) {
-		if l.Paused == nil {
+		if l.ReconcilePaused == nil {
 			l.showPaused(obj, true)
 		}
-		return l.Paused
+		return l.ReconcilePaused
 	}
 	l.showPaused(obj, false)
 	if !obj.GetDeletionTimestamp().IsZero() {
-		return l.Delete
+		return l.ReconcileDelete
 	}
 	if l.Finalizer != "" {
 		controllerutil.AddFinalizer(obj, l.Finalizer)
 	}
-	return l.Normal
+	return l.ReconcileNormal
 }
 
 func paused(owner *clusterv1.Cluster, obj client.Object) bool {
@@ -200,7 +200,7 @@ func (l Loop[T, S]) showPaused(obj T, is bool) {
 
 // save writes the changes, or returns the time after which to reconcile again because it deferred the write.
 func (l Loop[T, S]) save(ctx context.Context, p *patch.Patch, obj T, s S, failed bool) (time.Duration, error) {
-	idle := l.Paused == nil && paused(s.Owner(), obj) // the work did not run, so there is nothing to summarize
+	idle := l.ReconcilePaused == nil && paused(s.Owner(), obj) // the work did not run, so there is nothing to summarize
 	if l.Summarize != nil && !idle {
 		if err := l.Summarize(ctx, s); err != nil {
 			return 0, ignoreNotFound(obj, err)
@@ -209,7 +209,7 @@ func (l Loop[T, S]) save(ctx context.Context, p *patch.Patch, obj T, s S, failed
 	l.V1Beta1.Show(obj)
 	if !failed {
 		if wait, err := l.settles(p, obj, s); err != nil || wait > 0 {
-			l.Written.Note(obj) // Metadata and spec may have been written.
+			l.Expectations.Observe(obj) // Metadata and spec may have been written.
 			return wait, err
 		}
 	}
@@ -225,14 +225,14 @@ func (l Loop[T, S]) apply(ctx context.Context, p *patch.Patch, obj T, s S, tell 
 		return 0, ignoreNotFound(obj, err)
 	}
 	l.tellUndone(obj, told, removed)
-	l.Written.Note(obj)
+	l.Expectations.Observe(obj)
 	if err != nil {
 		return 0, err
 	}
 	if tell {
 		l.Stored(s)
 	}
-	if shown := l.Written.Repeats.Undone(l.Client, obj); shown != nil {
+	if shown := l.Expectations.Repeats.Undone(l.Client, obj); shown != nil {
 		again = shown.Ends
 	}
 	return again, nil
@@ -256,17 +256,17 @@ func (l Loop[T, S]) tellUndone(obj client.Object, before *metav1.Condition, remo
 	case l.Recorder == nil:
 	case shows && now != nil && (before == nil || before.Message != now.Message):
 		l.Recorder.Eventf(obj, nil, corev1.EventTypeWarning, now.Reason, "Write", "%s", now.Message)
-	case !shows && removed != nil && removed.News:
+	case !shows && removed != nil && removed.Reportable:
 		l.Recorder.Eventf(obj, nil, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, "Write", "%s", removed)
 	}
 }
 
 // settles returns how much longer the changes may stay unwritten.
 func (l Loop[T, S]) settles(p *patch.Patch, obj T, s S) (time.Duration, error) {
-	if l.Settle == nil || paused(s.Owner(), obj) || !obj.GetDeletionTimestamp().IsZero() {
+	if l.Debounce == nil || paused(s.Owner(), obj) || !obj.GetDeletionTimestamp().IsZero() {
 		return 0, nil
 	}
-	wait := l.Settle(s) - time.Since(l.Written.At(obj))
+	wait := l.Debounce(s) - time.Since(l.Expectations.At(obj))
 	if wait <= 0 {
 		return 0, nil
 	}

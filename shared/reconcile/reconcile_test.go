@@ -49,7 +49,7 @@ type fixture struct {
 	*WithT
 	t       *testing.T
 	client  client.Client
-	written patch.Written
+	written patch.Expectations
 	owner   *clusterv1.Cluster
 	filter  watch.Filter
 	idle    bool  // the scope is zero
@@ -106,15 +106,15 @@ func (w *fixture) run() (ctrl.Result, error) {
 	}
 	remove := work("delete")
 	loop := reconcile.Loop[*providertest.Cluster, *scope]{
-		Client: w.client, Filter: w.filter, Written: &w.written, Finalizer: finalizer,
-		Gather: func(_ context.Context, c *providertest.Cluster, _ *patch.Patch) (*scope, error) {
+		Client: w.client, Filter: w.filter, Expectations: &w.written, Finalizer: finalizer,
+		NewScope: func(_ context.Context, c *providertest.Cluster, _ *patch.Patch) (*scope, error) {
 			if w.idle {
 				return nil, nil
 			}
 			return &scope{cluster: c, owner: w.owner}, nil
 		},
-		Normal: work("normal"),
-		Delete: func(ctx context.Context, s *scope) (ctrl.Result, error) {
+		ReconcileNormal: work("normal"),
+		ReconcileDelete: func(ctx context.Context, s *scope) (ctrl.Result, error) {
 			s.cluster.Finalizers = nil
 			return remove(ctx, s)
 		},
@@ -234,7 +234,7 @@ func TestPausedFunc(t *testing.T) {
 	c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
 	w := newFixture(t, c)
 	w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) {
-		l.Paused = func(context.Context, *scope) (ctrl.Result, error) {
+		l.ReconcilePaused = func(context.Context, *scope) (ctrl.Result, error) {
 			w.note("paused")
 			return ctrl.Result{}, nil
 		}
@@ -264,7 +264,7 @@ func TestPausedOnlyWhenTrue(t *testing.T) {
 func TestObjectOfAnotherManager(t *testing.T) {
 	t.Parallel()
 	left := func(loop *reconcile.Loop[*providertest.Cluster, *scope]) {
-		loop.Quiet = func(*scope) time.Duration { return time.Second }
+		loop.Delay = func(*scope) time.Duration { return time.Second }
 	}
 	w := newFixture(t, cluster())
 	w.change = left
@@ -315,7 +315,7 @@ func TestDelayedConditions(t *testing.T) {
 				return ctrl.Result{RequeueAfter: time.Hour}, w.fails
 			}
 			w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) {
-				l.Normal, l.Delete, l.Settle = work, work, func(*scope) time.Duration { return settle }
+				l.ReconcileNormal, l.ReconcileDelete, l.Debounce = work, work, func(*scope) time.Duration { return settle }
 			}
 			_, err := w.run()
 			w.Expect(err).NotTo(HaveOccurred())
@@ -350,8 +350,8 @@ func TestNewObjectConditions(t *testing.T) {
 	c.CreationTimestamp = metav1.Now()
 	w := newFixture(t, c)
 	w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) {
-		l.Finalizer, l.Normal = "", func(context.Context, *scope) (ctrl.Result, error) { return ctrl.Result{}, nil }
-		l.Settle = func(*scope) time.Duration { return time.Hour }
+		l.Finalizer, l.ReconcileNormal = "", func(context.Context, *scope) (ctrl.Result, error) { return ctrl.Result{}, nil }
+		l.Debounce = func(*scope) time.Duration { return time.Hour }
 	}
 	result, err := w.run()
 	w.Expect(err).NotTo(HaveOccurred())
@@ -369,8 +369,8 @@ func TestIgnoredObjects(t *testing.T) {
 		"nothing to be done":         {change: func(w *fixture) { w.idle = true }},
 		"another manager's":          {change: func(w *fixture) { w.filter = "mine" }, called: []string{"forget"}},
 		"it cannot be read":          {change: func(w *fixture) { w.get = errors.New("no answer") }, fails: true},
-		"the cache lags behind":      {change: func(w *fixture) { w.written.Note(newer()) }},
-		"a write of its former self": {change: func(w *fixture) { o := newer(); o.UID = "0"; w.written.Note(o) }, called: []string{"normal", "summarize", "stored"}},
+		"the cache lags behind":      {change: func(w *fixture) { w.written.Observe(newer()) }},
+		"a write of its former self": {change: func(w *fixture) { o := newer(); o.UID = "0"; w.written.Observe(o) }, called: []string{"normal", "summarize", "stored"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -426,11 +426,11 @@ func TestToleratedRevertRequeues(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, cluster())
 	w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) {
-		gather := l.Gather
-		l.Gather = func(ctx context.Context, c *providertest.Cluster, p *patch.Patch) (*scope, error) {
+		gather := l.NewScope
+		l.NewScope = func(ctx context.Context, c *providertest.Cluster, p *patch.Patch) (*scope, error) {
 			s, err := gather(ctx, c, p)
 			if err == nil {
-				err = p.GoOn(&patch.RemovedError{Kind: "Secret", Name: "s", Removed: []string{"finalizer f"}, ByOthers: true, Paused: true, After: time.Minute})
+				err = p.Tolerate(&patch.RemovedError{Kind: "Secret", Name: "s", Removed: []string{"finalizer f"}, ByOthers: true, Paused: true, After: time.Minute})
 			}
 			return s, err
 		}
@@ -446,7 +446,7 @@ func TestAbsent(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, &providertest.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other"}})
 	w.change = func(l *reconcile.Loop[*providertest.Cluster, *scope]) {
-		l.Absent = func(context.Context, client.ObjectKey) (ctrl.Result, error) {
+		l.NotFound = func(context.Context, client.ObjectKey) (ctrl.Result, error) {
 			w.note("absent")
 			return ctrl.Result{RequeueAfter: time.Second}, nil
 		}
@@ -593,7 +593,7 @@ func (*plain) Owner() *clusterv1.Cluster { return nil }
 func TestStrippedFinalizerEvent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g, sent, written, recorder := NewWithT(t), 0, patch.Written{}, events.NewFakeRecorder(100)
+		g, sent, written, recorder := NewWithT(t), 0, patch.Expectations{}, events.NewFakeRecorder(100)
 		c := fake.NewClientBuilder().WithObjects(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}}).WithInterceptorFuncs(interceptor.Funcs{
 			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 				sent++
@@ -607,9 +607,9 @@ func TestStrippedFinalizerEvent(t *testing.T) {
 		}).Build()
 		for range 100 {
 			_, _ = reconcile.Loop[*corev1.ConfigMap, *plain]{
-				Client: c, Written: &written, Recorder: recorder, Finalizer: finalizer,
-				Gather: func(context.Context, *corev1.ConfigMap, *patch.Patch) (*plain, error) { return &plain{}, nil },
-				Normal: func(context.Context, *plain) (ctrl.Result, error) { return ctrl.Result{}, nil },
+				Client: c, Expectations: &written, Recorder: recorder, Finalizer: finalizer,
+				NewScope: func(context.Context, *corev1.ConfigMap, *patch.Patch) (*plain, error) { return &plain{}, nil },
+				ReconcileNormal: func(context.Context, *plain) (ctrl.Result, error) { return ctrl.Result{}, nil },
 			}.Run(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "m"}}, &corev1.ConfigMap{})
 			time.Sleep(10 * time.Millisecond) //nolint:forbidigo // the clock is the bubble's
 		}

@@ -26,10 +26,10 @@ const RefusedPause = time.Minute
 // restarted is available again within seconds.
 const webhookRetry = 5 * time.Second
 
-// IsRefused reports whether a user must act before the request can succeed. This includes a webhook that cannot be called at all,
+// IsRejected reports whether a user must act before the request can succeed. This includes a webhook that cannot be called at all,
 // because its Service does not exist or its certificate is not trusted: it blocks objects until it is repaired. A webhook that
 // merely does not respond is not included, because it has not rejected anything; see Unanswered.
-func IsRefused(err error) bool {
+func IsRejected(err error) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
 		return false
@@ -38,15 +38,15 @@ func IsRefused(err error) bool {
 	case http.StatusNotFound, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
 		return false
 	case http.StatusInternalServerError:
-		return webhookFailed(answer) && !Unanswered(err)
+		return webhookFailed(answer) && !IsTransient(err)
 	default:
 		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
 	}
 }
 
-// Unanswered reports whether the request failed because a webhook did not respond, for example while its server starts, stops or
+// IsTransient reports whether the request failed because a webhook did not respond, for example while its server starts, stops or
 // is overloaded. The same request can succeed soon.
-func Unanswered(err error) bool {
+func IsTransient(err error) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) || answer.Status().Code != http.StatusInternalServerError || !webhookFailed(answer) {
 		return false
@@ -67,44 +67,44 @@ func webhookFailed(answer apierrors.APIStatus) bool {
 	return strings.Contains(answer.Status().Message, "failed calling webhook")
 }
 
-// RefusedError is the error of a request that was rejected, or for which a webhook did not respond. Its text is shown to users.
-type RefusedError struct {
+// RejectedError is the error of a request that was rejected, or for which a webhook did not respond. Its text is shown to users.
+type RejectedError struct {
 	// Kind and Name identify the rejected object.
 	Kind, Name string
-	// Answer is the error returned by the API server.
-	Answer error
+	// Response is the error returned by the API server.
+	Response error
 }
 
-// Error returns RefusedMessage.
-func (e *RefusedError) Error() string { return RefusedMessage(e.Kind, e.Name, e.Answer) }
+// Error returns RejectedMessage.
+func (e *RejectedError) Error() string { return RejectedMessage(e.Kind, e.Name, e.Response) }
 
 // Again returns how long to wait before the request is retried.
-func (e *RefusedError) Again() time.Duration {
-	if Unanswered(e.Answer) {
+func (e *RejectedError) Again() time.Duration {
+	if IsTransient(e.Response) {
 		return webhookRetry
 	}
 	return RefusedPause
 }
 
 // Unwrap returns the API server's error.
-func (e *RefusedError) Unwrap() error { return e.Answer }
+func (e *RejectedError) Unwrap() error { return e.Response }
 
-// Create creates an object and ignores that it already exists. It returns a RefusedError if a user must act or a webhook did not
+// Create creates an object and ignores that it already exists. It returns a RejectedError if a user must act or a webhook did not
 // respond.
 func Create(ctx context.Context, c client.Client, o client.Object, kind string) error {
 	switch err := c.Create(ctx, o); {
 	case client.IgnoreAlreadyExists(err) == nil:
 		return nil
-	case IsRefused(err), Unanswered(err):
-		return &RefusedError{Kind: kind, Name: o.GetName(), Answer: err}
+	case IsRejected(err), IsTransient(err):
+		return &RejectedError{Kind: kind, Name: o.GetName(), Response: err}
 	default:
 		return fmt.Errorf("creating %s %s: %w", kind, o.GetName(), err)
 	}
 }
 
-// RefusedMessage returns a message with the object, the API server's error, and how to fix it.
-func RefusedMessage(kind, name string, err error) string {
-	if Unanswered(err) {
+// RejectedMessage returns a message with the object, the API server's error, and how to fix it.
+func RejectedMessage(kind, name string, err error) string {
+	if IsTransient(err) {
 		return fmt.Sprintf("the API server cannot call a webhook for %s %s: %s: the request is retried; if this persists, repair the webhook's server, or remove the webhook",
 			kind, name, words(err))
 	}

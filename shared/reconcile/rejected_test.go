@@ -51,9 +51,9 @@ func TestIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			g.Expect(reconcile.IsRefused(tc.err)).To(Equal(tc.wayOut != ""))
+			g.Expect(reconcile.IsRejected(tc.err)).To(Equal(tc.wayOut != ""))
 			if tc.wayOut != "" {
-				g.Expect(reconcile.RefusedMessage("Secret", "s", tc.err)).To(And(
+				g.Expect(reconcile.RejectedMessage("Secret", "s", tc.err)).To(And(
 					HavePrefix("the API server rejects Secret s: "), ContainSubstring(tc.wayOut), Not(ContainSubstring("creating"))))
 			}
 		})
@@ -72,7 +72,7 @@ func TestCreate(t *testing.T) {
 		return reconcile.Create(t.Context(), c, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, "Secret")
 	}
 	secrets := schema.GroupResource{Resource: "secrets"}
-	var refused *reconcile.RefusedError
+	var refused *reconcile.RejectedError
 	g.Expect(create(nil)).To(Succeed())
 	g.Expect(create(apierrors.NewAlreadyExists(secrets, "s"))).To(Succeed())
 	g.Expect(errors.As(create(apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota: q"))), &refused)).To(BeTrue())
@@ -96,16 +96,16 @@ func TestUnansweredWebhook(t *testing.T) {
 			g := NewWithT(t)
 			err := fmt.Errorf("patching: %w", apierrors.NewInternalError(errors.New(
 				`failed calling webhook "baremetalhost.metal3.io": failed to call webhook: Post "https://s.n.svc:443/v?timeout=10s": `+why)))
-			g.Expect(reconcile.IsRefused(err)).To(BeFalse())
-			g.Expect(reconcile.Unanswered(err)).To(BeTrue())
-			g.Expect(reconcile.RefusedMessage("BareMetalHost", "h", err)).To(And(
+			g.Expect(reconcile.IsRejected(err)).To(BeFalse())
+			g.Expect(reconcile.IsTransient(err)).To(BeTrue())
+			g.Expect(reconcile.RejectedMessage("BareMetalHost", "h", err)).To(And(
 				HavePrefix("the API server cannot call a webhook for BareMetalHost h: "), ContainSubstring("retried"),
 				Not(ContainSubstring("refuses")), Not(ContainSubstring("->"))))
-			g.Expect((&reconcile.RefusedError{Answer: err}).Again()).To(BeNumerically("<", reconcile.RefusedPause))
+			g.Expect((&reconcile.RejectedError{Response: err}).Again()).To(BeNumerically("<", reconcile.RefusedPause))
 		})
 	}
 	g := NewWithT(t)
-	g.Expect(reconcile.Unanswered(errors.New("EOF"))).To(BeFalse(), "that is the API server itself")
-	g.Expect(reconcile.Unanswered(apierrors.NewBadRequest(`admission webhook "w" denied the request: EOF`))).To(BeFalse())
-	g.Expect((&reconcile.RefusedError{Answer: apierrors.NewBadRequest("no")}).Again()).To(Equal(reconcile.RefusedPause))
+	g.Expect(reconcile.IsTransient(errors.New("EOF"))).To(BeFalse(), "that is the API server itself")
+	g.Expect(reconcile.IsTransient(apierrors.NewBadRequest(`admission webhook "w" denied the request: EOF`))).To(BeFalse())
+	g.Expect((&reconcile.RejectedError{Response: apierrors.NewBadRequest("no")}).Again()).To(Equal(reconcile.RefusedPause))
 }

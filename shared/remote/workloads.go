@@ -77,15 +77,15 @@ func Connect(ctx context.Context, mgr ctrl.Manager, infrastructure provider.Prov
 			Indexes:          keep.Indexes,
 		},
 		Client: clustercache.ClientOptions{UserAgent: "faultline-" + infrastructure.Name() + "-manager", QPS: o.QPS, Burst: o.Burst},
-	}, watch.Workers(o.Concurrency))
+	}, watch.Concurrency(o.Concurrency))
 	if err != nil {
 		return nil, fmt.Errorf("setting up the cluster cache: %w", err)
 	}
 	return workloads, nil
 }
 
-// RefusedReason is the reason of the event on a Cluster whose kubeconfig is rejected.
-const RefusedReason = "KubeconfigRefused"
+// RejectedReason is the reason of the event on a Cluster whose kubeconfig is rejected.
+const RejectedReason = "KubeconfigRefused"
 
 // refusals returns a function that records an event about a rejected kubeconfig on its Cluster.
 func refusals(ctx context.Context, mgr ctrl.Manager) func(client.ObjectKey, error) {
@@ -95,7 +95,7 @@ func refusals(ctx context.Context, mgr ctrl.Manager) func(client.ObjectKey, erro
 		if err := mgr.GetClient().Get(ctx, key, cluster); err != nil {
 			return // it was deleted; the cluster cache logs the reason
 		}
-		events.Eventf(cluster, nil, corev1.EventTypeWarning, RefusedReason, "Connect", "The manager does not connect to the workload cluster: %v", why)
+		events.Eventf(cluster, nil, corev1.EventTypeWarning, RejectedReason, "Connect", "The manager does not connect to the workload cluster: %v", why)
 	}
 }
 

@@ -19,12 +19,12 @@ import (
 // creation validates the creation of an object of a kind, in any version of the scheme.
 type creation func(context.Context, *unstructured.Unstructured) (field.ErrorList, error)
 
-// Written validates the creation of unstructured objects of some kinds outside a webhook. It maps kinds to their rules.
-type Written map[string]creation
+// Validators validates the creation of unstructured objects of some kinds outside a webhook. It maps kinds to their rules.
+type Validators map[string]creation
 
-// NewWritten returns the rules of kinds that only depend on the object. add registers all versions of the kinds with a scheme.
-func NewWritten(add func(*runtime.Scheme) error, kinds ...Kind) (Written, error) {
-	scheme, written := runtime.NewScheme(), Written{}
+// NewValidators returns the rules of kinds that only depend on the object. add registers all versions of the kinds with a scheme.
+func NewValidators(add func(*runtime.Scheme) error, kinds ...Kind) (Validators, error) {
+	scheme, written := runtime.NewScheme(), Validators{}
 	if err := add(scheme); err != nil {
 		return nil, fmt.Errorf("creating a scheme: %w", err)
 	}
@@ -42,7 +42,7 @@ func NewWritten(add func(*runtime.Scheme) error, kinds ...Kind) (Written, error)
 
 // Errors returns the errors for which the webhook would reject the creation of an object. It returns an error if the object
 // cannot be decoded as its kind and version.
-func (w Written) Errors(ctx context.Context, object *unstructured.Unstructured) (field.ErrorList, error) {
+func (w Validators) Errors(ctx context.Context, object *unstructured.Unstructured) (field.ErrorList, error) {
 	errors, found := w[object.GetKind()]
 	if !found {
 		return nil, nil

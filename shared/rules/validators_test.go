@@ -17,7 +17,7 @@ import (
 func TestWritten(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	written, err := rules.NewWritten(clusterv1.AddToScheme, rules.Webhooks[*clusterv1.Machine]{
+	written, err := rules.NewValidators(clusterv1.AddToScheme, rules.Webhooks[*clusterv1.Machine]{
 		Validate: func(machine *clusterv1.Machine) field.ErrorList {
 			return field.ErrorList{field.Invalid(field.NewPath("spec", "clusterName"), machine.Spec.ClusterName, "in "+machine.Namespace)}
 		},

@@ -20,8 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Obstacles configures how requests are obstructed. The zero value obstructs none.
-type Obstacles struct {
+// Faults configures how requests are obstructed. The zero value obstructs none.
+type Faults struct {
 	mu        sync.Mutex
 	delay     time.Duration
 	lag       time.Duration
@@ -37,21 +37,21 @@ type Obstacles struct {
 }
 
 // Delay delays each request before it reaches the API server.
-func (o *Obstacles) Delay(delay time.Duration) {
+func (o *Faults) Delay(delay time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.delay = delay
 }
 
 // Lag delays the events of watches by the given time, or up to twice as long if there are many.
-func (o *Obstacles) Lag(lag time.Duration) {
+func (o *Faults) Lag(lag time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.lag = lag
 }
 
 // Shorten ends watches that begin from now on after at most the given time; 0 does not limit them.
-func (o *Obstacles) Shorten(lifetime time.Duration) {
+func (o *Faults) Shorten(lifetime time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.lifetime = lifetime
@@ -59,7 +59,7 @@ func (o *Obstacles) Shorten(lifetime time.Duration) {
 
 // Refuse rejects the given proportion of requests, 0 to 1, with a status code, like a failing API server that does not perform
 // them.
-func (o *Obstacles) Refuse(code int32, share float64) {
+func (o *Faults) Refuse(code int32, share float64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.refused == nil {
@@ -69,14 +69,14 @@ func (o *Obstacles) Refuse(code int32, share float64) {
 }
 
 // TimeOut makes the API server perform the given proportion of writes but respond with a timeout.
-func (o *Obstacles) TimeOut(share float64) {
+func (o *Faults) TimeOut(share float64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.timingOut = share
 }
 
 // Lose makes the API server perform the given proportion of writes but drops its response.
-func (o *Obstacles) Lose(share float64) {
+func (o *Faults) Lose(share float64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.losing = share
@@ -86,7 +86,7 @@ func (o *Obstacles) Lose(share float64) {
 const AnyResource = "*"
 
 // Conflict rejects the given proportion of updates and patches of a resource, such as ippools, with a conflict.
-func (o *Obstacles) Conflict(resource string, share float64) {
+func (o *Faults) Conflict(resource string, share float64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.conflicts == nil {
@@ -96,7 +96,7 @@ func (o *Obstacles) Conflict(resource string, share float64) {
 }
 
 // Silence keeps watches open without events. When it is turned off, watches that missed events end.
-func (o *Obstacles) Silence(on bool) {
+func (o *Faults) Silence(on bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -109,14 +109,14 @@ func (o *Obstacles) Silence(on bool) {
 }
 
 // Stick keeps the current watches open without any further events. New watches are not affected.
-func (o *Obstacles) Stick() {
+func (o *Faults) Stick() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.stuck++
 }
 
 // sticking returns a function that reports whether a watch that begins now has got stuck.
-func (o *Obstacles) sticking() func() bool {
+func (o *Faults) sticking() func() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	begun := o.stuck
@@ -128,7 +128,7 @@ func (o *Obstacles) sticking() func() bool {
 }
 
 // Cut ends all open watches.
-func (o *Obstacles) Cut() {
+func (o *Faults) Cut() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.cut != nil {
@@ -138,14 +138,14 @@ func (o *Obstacles) Cut() {
 }
 
 // silence returns a channel that is closed when watches deliver events again; nil if they do.
-func (o *Obstacles) silence() <-chan struct{} {
+func (o *Faults) silence() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.silent
 }
 
 // cutting returns a channel that is closed when the current watches are cut.
-func (o *Obstacles) cutting() <-chan struct{} {
+func (o *Faults) cutting() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.cut == nil {
@@ -155,21 +155,21 @@ func (o *Obstacles) cutting() <-chan struct{} {
 }
 
 // fates reports whether the response to a write is lost, or replaced by a timeout.
-func (o *Obstacles) fates() (lost, timedOut bool) {
+func (o *Faults) fates() (lost, timedOut bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.drawn(o.losing), o.drawn(o.timingOut)
 }
 
 // lagging returns the delay of watches.
-func (o *Obstacles) lagging() time.Duration {
+func (o *Faults) lagging() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.lag
 }
 
 // expiring returns the time at which a watch that begins now ends; nil for never.
-func (o *Obstacles) expiring() <-chan time.Time {
+func (o *Faults) expiring() <-chan time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.lifetime <= 0 {
@@ -179,11 +179,11 @@ func (o *Obstacles) expiring() <-chan time.Time {
 }
 
 // drawn draws whether an event of the given probability happens. The sequence is always the same.
-func (o *Obstacles) drawn(share float64) bool {
+func (o *Faults) drawn(share float64) bool {
 	return share > 0 && o.chance() < share
 }
 
-func (o *Obstacles) chance() float64 {
+func (o *Faults) chance() float64 {
 	if o.random == nil {
 		o.random = rand.New(rand.NewPCG(1, 2))
 	}
@@ -191,7 +191,7 @@ func (o *Obstacles) chance() float64 {
 }
 
 // refusal returns the status code with which a request is rejected; 0 for none.
-func (o *Obstacles) refusal(asked Request) int32 {
+func (o *Faults) refusal(asked Request) int32 {
 	for _, code := range slices.Sorted(maps.Keys(o.refused)) {
 		if o.drawn(o.refused[code]) {
 			return code
@@ -204,7 +204,7 @@ func (o *Obstacles) refusal(asked Request) int32 {
 }
 
 // obstruct responds to a request instead of the API server, or delays it. It reports whether it has responded.
-func (o *Obstacles) obstruct(w http.ResponseWriter, r *http.Request, asked Request) bool {
+func (o *Faults) obstruct(w http.ResponseWriter, r *http.Request, asked Request) bool {
 	o.mu.Lock()
 	delay, code := o.delay, o.refusal(asked)
 	o.mu.Unlock()

@@ -162,8 +162,8 @@ func TestFaults(t *testing.T) {
 		g := NewWithT(t)
 		_, p, ask := before(t)
 		g.Expect(faults.Named(ProxyFaults(), fault.Name)).To(HaveField("Is", fault.Is))
-		g.Expect(fault.Make(t.Context(), &p.Obstacles, true)).To(Succeed())
-		g.Expect(fault.Make(t.Context(), &p.Obstacles, false)).To(Succeed())
+		g.Expect(fault.Make(t.Context(), &p.Faults, true)).To(Succeed())
+		g.Expect(fault.Make(t.Context(), &p.Faults, false)).To(Succeed())
 		for range 50 {
 			g.Expect(ask(http.MethodPatch, pod).StatusCode).To(Equal(http.StatusOK), fault.Name)
 		}

@@ -38,7 +38,7 @@ type User struct {
 
 // Proxy is a proxy in front of an API server.
 type Proxy struct {
-	Obstacles
+	Faults
 	Log
 
 	upstream         *url.URL

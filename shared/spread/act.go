@@ -84,7 +84,7 @@ func first(errs []error) error {
 func (r *Reconciler) write(ctx context.Context, infra client.Object, a Assignment) error {
 	before := infra.DeepCopyObject().(client.Object)
 	after := infra.DeepCopyObject().(client.Object)
-	if !r.Provider.Place(infra).Exists {
+	if !r.Provider.Location(infra).Exists {
 		after.SetAnnotations(with(after.GetAnnotations(), faultlinev1.AssignedFailureDomainAnnotation, a.Domain))
 	}
 	if a.Key != "" {
@@ -101,7 +101,7 @@ func (r *Reconciler) write(ctx context.Context, infra client.Object, a Assignmen
 func (r *Reconciler) label(ctx context.Context, s *scope) error {
 	var labelled []*clusterv1.Machine
 	for _, m := range s.members {
-		if m.infra == nil || !isWorker(m.machine) || !m.machine.DeletionTimestamp.IsZero() || r.machines.Behind(m.machine) {
+		if m.infra == nil || !isWorker(m.machine) || !m.machine.DeletionTimestamp.IsZero() || r.machines.Stale(m.machine) {
 			continue
 		}
 		if _, key := r.assigned.read(m.infra); key != "" && m.machine.Labels[faultlinev1.DistributionKeyLabel] != key {
@@ -115,7 +115,7 @@ func (r *Reconciler) label(ctx context.Context, s *scope) error {
 		if err := r.machines.Repeats.Write(ctx, r.Client, s.members[after.Name].machine, after); err != nil {
 			return fmt.Errorf("labeling Machine %s with its logical failure domain: %w", after.Name, err)
 		}
-		r.machines.Note(after)
+		r.machines.Observe(after)
 		return nil
 	}))
 }

@@ -81,8 +81,8 @@ func newAssigner(c Cluster) (*assigner, error) {
 	}
 	a := &assigner{Cluster: c, machines: slices.Clone(c.Machines), members: map[string][]*Machine{}, newest: c.newest()}
 	a.domains, a.room = c.left()
-	a.suited = make(map[string]map[string]int, len(c.Room))
-	for suits, room := range c.Room {
+	a.suited = make(map[string]map[string]int, len(c.Capacity))
+	for suits, room := range c.Capacity {
 		a.suited[suits] = maps.Clone(room)
 	}
 	for i := range a.machines {

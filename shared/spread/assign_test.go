@@ -145,14 +145,14 @@ func TestAssignByTopologyKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			c := spread.Cluster{Domains: domains(tc.domains), Machines: machines(tc.machines), Logical: tc.logical, Required: tc.required, Larger: larger}
+			c := spread.Cluster{Domains: domains(tc.domains), Machines: machines(tc.machines), Logical: tc.logical, Required: tc.required, Parent: larger}
 			given, refused, err := spread.Assign(c)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(answer(given, refused)).To(Equal(tc.want))
 		})
 	}
 	g := NewWithT(t)
-	c := spread.Cluster{Domains: domains("a1 a2 b1"), Machines: machines("md: a1/md-0 b1/md-1"), Logical: 3, Required: true, Larger: larger}
+	c := spread.Cluster{Domains: domains("a1 a2 b1"), Machines: machines("md: a1/md-0 b1/md-1"), Logical: 3, Required: true, Parent: larger}
 	g.Expect(spread.Fits(c, "md-2", "")).To(MatchError(failuredomain.ErrNoDomain), "a2 is in the region of a1")
 	g.Expect(spread.Fits(c, "md-2", "md-a")).To(Succeed())
 }
@@ -214,7 +214,7 @@ func TestAssignSuitableCapacity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			c := spread.Cluster{Domains: domains(tc.domains), Machines: machines(tc.machines), Logical: tc.logical, Room: map[string]map[string]int{"gpu": tc.room}}
+			c := spread.Cluster{Domains: domains(tc.domains), Machines: machines(tc.machines), Logical: tc.logical, Capacity: map[string]map[string]int{"gpu": tc.room}}
 			for i := range c.Machines {
 				c.Machines[i].Suits = "gpu"
 			}
@@ -235,7 +235,7 @@ func TestAssignSuitableCapacity(t *testing.T) {
 func TestReassignWithoutSuitableCapacity(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	c := spread.Cluster{Domains: domains("a=9 b=9"), Machines: machines("md: a a"), Room: map[string]map[string]int{"gpu": {"a": 1, "b": 1}}}
+	c := spread.Cluster{Domains: domains("a=9 b=9"), Machines: machines("md: a a"), Capacity: map[string]map[string]int{"gpu": {"a": 1, "b": 1}}}
 	for i := range c.Machines {
 		c.Machines[i].Suits, c.Machines[i].Exists = "gpu", false
 	}

@@ -38,8 +38,8 @@ type Reconciler struct {
 	Provider provider.Provider
 
 	filter   watch.Filter
-	clusters patch.Written // infrastructure clusters
-	machines patch.Written // Machines; it also writes the metadata of infrastructure machines
+	clusters patch.Expectations // infrastructure clusters
+	machines patch.Expectations // Machines; it also writes the metadata of infrastructure machines
 	assigned memory
 	busy     sync.Map // key of an infrastructure cluster -> when its machines were last assigned domains
 }
@@ -56,7 +56,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	if wait := r.clusters.StandBack(cluster); wait > 0 {
+	if wait := r.clusters.Backoff(cluster); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	s, err := r.observe(ctx, cluster)

@@ -34,7 +34,7 @@ func (w *fixture) start() *counting {
 		writes.Client = mgr.GetClient()
 		r := w.reconciler(writes)
 		r.Clock = clock.RealClock{}
-		return r.SetupWithManager(ctx, mgr, "", watch.Workers(2))
+		return r.SetupWithManager(ctx, mgr, "", watch.Concurrency(2))
 	})
 	return writes
 }

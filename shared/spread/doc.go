@@ -26,6 +26,6 @@
 // # Writes
 //
 // The domain is written as an annotation and the key as a label of the infrastructure machine, in one request with its
-// resourceVersion, before anything of the machine is created in the infrastructure. Providers wait for it; see provider.Asked.
+// resourceVersion, before anything of the machine is created in the infrastructure. Providers wait for it; see provider.RequestedDomain.
 // The domain is only reassigned as long as nothing exists, and only if it can no longer take the machine and another one can.
 package spread

@@ -79,7 +79,7 @@ func (s *scope) plan(g *group) error {
 	g.moves, g.left = s.withoutOthers(wish.Moves)
 	s.unhealthyFirst(g.moves)
 	for _, blocked := range wish.Blocked {
-		g.short = append(g.short, distribution.NoRoom(blocked.Message))
+		g.short = append(g.short, distribution.WithCapacityFix(blocked.Message))
 	}
 	if wrong := s.wrongIntents(); wrong != "" {
 		g.against = append(g.against, wrong)
@@ -118,7 +118,7 @@ func (s *scope) blocking(g *group, plan failuredomain.Plan) []string {
 // wrongIntents checks for entries of the spec that match no domain, because the user may have meant another one.
 func (s *scope) wrongIntents() string {
 	wanted, _ := s.cluster.Distribution()
-	return distribution.WrongIntents(wanted.FailureDomains, func(name string) bool {
+	return distribution.InvalidIntents(wanted.FailureDomains, func(name string) bool {
 		return slices.ContainsFunc(s.state.Domains, func(d failuredomain.Domain) bool { return d.Name == name })
 	})
 }

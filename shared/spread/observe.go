@@ -65,7 +65,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 	separates := r.Provider.Capabilities().SeparatesWithin
 	s.within = separates != nil && separates(cluster)
 	s.state = Cluster{
-		Domains: workerDomains(*wanted, *known), Larger: Larger(*wanted, *cluster.FailureDomains()), Logical: wanted.LogicalDomains(), Required: ptr.Deref(wanted.Workers.Required, false) && !s.within,
+		Domains: workerDomains(*wanted, *known), Parent: Larger(*wanted, *cluster.FailureDomains()), Logical: wanted.LogicalDomains(), Required: ptr.Deref(wanted.Workers.Required, false) && !s.within,
 	}
 	for i := range all.Machines {
 		m := member{machine: &all.Machines[i], infra: all.InfraOf(&all.Machines[i])}
@@ -86,7 +86,7 @@ func (r *Reconciler) room(ctx context.Context, s *scope) error {
 	if can.Capacity == nil {
 		return nil
 	}
-	s.state.Room = map[string]map[string]int{}
+	s.state.Capacity = map[string]map[string]int{}
 	for i := range s.state.Machines {
 		m := &s.state.Machines[i]
 		infra := s.members[m.Name].infra
@@ -94,14 +94,14 @@ func (r *Reconciler) room(ctx context.Context, s *scope) error {
 			continue
 		}
 		m.Suits = can.Requirements(infra)
-		if _, known := s.state.Room[m.Suits]; known || m.Suits == "" {
+		if _, known := s.state.Capacity[m.Suits]; known || m.Suits == "" {
 			continue
 		}
 		room, err := can.Capacity(ctx, infra)
 		if err != nil {
 			return fmt.Errorf("reading the capacity for Machine %s: %w", m.Name, err)
 		}
-		s.state.Room[m.Suits] = room
+		s.state.Capacity[m.Suits] = room
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (r *Reconciler) stateOf(m member) Machine {
 	if m.infra == nil {
 		return state
 	}
-	place := r.Provider.Place(m.infra)
+	place := r.Provider.Location(m.infra)
 	domain, key := r.assigned.read(m.infra)
 	state.Exists, state.Key = place.Exists, key
 	state.Deleting = state.Deleting || !m.infra.GetDeletionTimestamp().IsZero()

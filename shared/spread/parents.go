@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// Larger returns Cluster.Larger for a cluster that publishes these failure domains; nil if logical domains are not separated by
+// Parent returns Cluster.Larger for a cluster that publishes these failure domains; nil if logical domains are not separated by
 // region.
 func Larger(wanted faultlinev1.Distribution, published []clusterv1.FailureDomain) map[string]string {
 	if wanted.LogicalDomains() == 0 || wanted.Workers.TopologyKey != corev1.LabelTopologyRegion {
@@ -30,7 +30,7 @@ func Larger(wanted faultlinev1.Distribution, published []clusterv1.FailureDomain
 
 // apart describes, for messages, the domain that separates logical domains: the failure domain or its region.
 func (c Cluster) apart(domain string) string {
-	if larger := c.Larger[domain]; larger != "" {
+	if larger := c.Parent[domain]; larger != "" {
 		return "region " + larger
 	}
 	return "failure domain " + domain
@@ -38,7 +38,7 @@ func (c Cluster) apart(domain string) string {
 
 // physical returns the planner's name for the domain that separates logical domains.
 func (c Cluster) physical(domain string) string {
-	if c.Larger == nil {
+	if c.Parent == nil {
 		return domain
 	}
 	return c.apart(domain)
@@ -56,7 +56,7 @@ func (c Cluster) bind(domains []failuredomain.Domain, bound []*Machine, key stri
 			current = append(current, binding)
 		}
 	}
-	if c.Larger == nil {
+	if c.Parent == nil {
 		return failuredomain.BindInRollout(domains, current, old, key, c.Required)
 	}
 	physical, err := failuredomain.BindInRollout(c.joined(domains), current, old, key, c.Required)
@@ -78,7 +78,7 @@ func (c Cluster) bind(domains []failuredomain.Domain, bound []*Machine, key stri
 func (c Cluster) joined(domains []failuredomain.Domain) []failuredomain.Domain {
 	var joined []failuredomain.Domain
 	for _, d := range domains {
-		if c.Required && c.Larger[d.Name] == "" {
+		if c.Required && c.Parent[d.Name] == "" {
 			continue
 		}
 		name := c.physical(d.Name)

@@ -58,11 +58,11 @@ func (r *Reconciler) report(ctx context.Context, s *scope, refused []Refusal) (c
 	if err := p.Apply(ctx, r.Client, s.cluster); err != nil {
 		return ctrl.Result{}, err
 	}
-	r.clusters.Note(s.cluster)
+	r.clusters.Observe(s.cluster)
 	r.emitEvents(s, ended, before, condition)
 	result, err := r.executeMove(ctx, s)
 	if err == nil && result.RequeueAfter == 0 {
-		cramped := len(refused) > 0 && len(s.state.Room) > 0
+		cramped := len(refused) > 0 && len(s.state.Capacity) > 0
 		result.RequeueAfter = again(resumes(groups, stable, now), moves(groups), unsuited, cramped)
 		if undone != nil && (result.RequeueAfter == 0 || undone.Ends < result.RequeueAfter) {
 			result.RequeueAfter = undone.Ends
@@ -142,7 +142,7 @@ func (r *Reconciler) removeStatus(ctx context.Context, s *scope) error {
 	if err := p.Apply(ctx, r.Client, s.cluster); err != nil {
 		return err
 	}
-	r.clusters.Note(s.cluster)
+	r.clusters.Observe(s.cluster)
 	return nil
 }
 
@@ -155,7 +155,7 @@ func (r *Reconciler) reportUndone(ctx context.Context, s *scope, undone *patch.R
 	if err := p.Apply(ctx, r.Client, s.cluster); err != nil {
 		return err
 	}
-	r.clusters.Note(s.cluster)
+	r.clusters.Observe(s.cluster)
 	r.emitEvents(s, nil, before, condition)
 	return nil
 }

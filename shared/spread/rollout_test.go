@@ -141,7 +141,7 @@ func TestRolloutLogicalDomains(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {
 				r := newRollout(t)
-				r.cluster.Machines, r.cluster.Larger = nil, larger
+				r.cluster.Machines, r.cluster.Parent = nil, larger
 				if larger != nil {
 					r.cluster.Domains = domains("a b c d")
 				}

@@ -49,7 +49,7 @@ func (r *Reconciler) markForScaleDown(ctx context.Context, s *scope, victims fun
 		}
 	}
 	for _, m := range s.members {
-		if r.machines.Behind(m.machine) { // it may be marked
+		if r.machines.Stale(m.machine) { // it may be marked
 			return reconcile.Again(), nil
 		}
 	}
@@ -86,7 +86,7 @@ func (r *Reconciler) annotate(ctx context.Context, machine *clusterv1.Machine, s
 		return fmt.Errorf("updating the deletion mark of Machine %s: %w", machine.Name, err)
 	}
 	if err == nil {
-		r.machines.Note(after)
+		r.machines.Observe(after)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 // domainsChanged passes infrastructure clusters whose spec or failure domains have changed. It drops this controller's own
 // writes.
 func domainsChanged() predicate.Predicate {
-	spec := watch.NotStatusOnly()
+	spec := watch.SpecOrMetadataChanged()
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(provider.Cluster)
 		after, same := e.ObjectNew.(provider.Cluster)
@@ -85,7 +85,7 @@ func placeChanged(p provider.Provider) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		domain, key := written(e.ObjectOld)
 		nowDomain, nowKey := written(e.ObjectNew)
-		return domain != nowDomain || key != nowKey || p.Place(e.ObjectOld) != p.Place(e.ObjectNew) ||
+		return domain != nowDomain || key != nowKey || p.Location(e.ObjectOld) != p.Location(e.ObjectNew) ||
 			e.ObjectOld.GetLabels()[clusterv1.ClusterNameLabel] != e.ObjectNew.GetLabels()[clusterv1.ClusterNameLabel] ||
 			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
 			e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
@@ -94,7 +94,7 @@ func placeChanged(p provider.Provider) predicate.Predicate {
 
 // deploymentChanged passes MachineDeployments that are scaled, changed or paused, or whose number of available replicas changes.
 func deploymentChanged() predicate.Predicate {
-	spec := watch.NotStatusOnly()
+	spec := watch.SpecOrMetadataChanged()
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*clusterv1.MachineDeployment), e.ObjectNew.(*clusterv1.MachineDeployment)
 		was, is := before.Status, after.Status

@@ -152,7 +152,7 @@ func (s *scope) condition(groups []*group, refused []Refusal) metav1.Condition {
 		condition.Status, condition.Reason = metav1.ConditionTrue, faultlinev1.ReasonBalanced
 	}
 	said := slices.Concat(abbreviated(waiting), abbreviated(moving), abbreviated(uneven), abbreviated(fine))
-	condition.Message = text.Cut(strings.Join(said, "\n"), maxMessage)
+	condition.Message = text.Truncate(strings.Join(said, "\n"), maxMessage)
 	return condition
 }
 
@@ -181,7 +181,7 @@ func (s *scope) waiting(refused []Refusal) []string {
 func (s *scope) fix(r Refusal) string {
 	none, full := errors.Is(r.Err, failuredomain.ErrNoDomain), errors.Is(r.Err, failuredomain.ErrNoCapacity)
 	what := "failure domain"
-	if s.state.Larger != nil {
+	if s.state.Parent != nil {
 		what = "region"
 	}
 	switch {
@@ -268,7 +268,7 @@ func (s *scope) unseen() []string {
 func (s *scope) unknown() []string {
 	var names []string
 	for _, domain := range s.state.Domains {
-		if s.state.Larger != nil && s.state.Larger[domain.Name] == "" {
+		if s.state.Parent != nil && s.state.Parent[domain.Name] == "" {
 			names = append(names, domain.Name)
 		}
 	}
@@ -285,7 +285,7 @@ func (s *scope) unknown() []string {
 
 // elsewhere states where another failure domain would have to be.
 func (s *scope) elsewhere() string {
-	if s.state.Larger == nil {
+	if s.state.Parent == nil {
 		return ""
 	}
 	return " in another region"

@@ -15,17 +15,17 @@ import (
 type Cluster struct {
 	// Domains lists its failure domains. The capacity of each is how many more machines than the existing ones it can take.
 	Domains []failuredomain.Domain
-	// Room maps the requirements of machines that do not suit every host to the number of such machines that each domain can
+	// Capacity maps the requirements of machines that do not suit every host to the number of such machines that each domain can
 	// still take, which is at most its capacity.
-	Room map[string]map[string]int
+	Capacity map[string]map[string]int
 	// Machines lists all of its machines, including those of its control plane.
 	Machines []Machine
 	// Logical is the number of logical domains, 0 if machines are spread over the failure domains themselves.
 	Logical int
-	// Larger maps each failure domain to an enclosing domain, such as its region, if logical domains are separated by that; it is
+	// Parent maps each failure domain to an enclosing domain, such as its region, if logical domains are separated by that; it is
 	// nil if they are separated by failure domain. A failure domain without an entry may not be separate from another one: with
 	// Required it takes no machine of a logical domain, otherwise it counts as an enclosing domain of its own.
-	Larger map[string]string
+	Parent map[string]string
 	// Required never places two keys of a class in one failure domain, or in one Larger domain.
 	Required bool
 }

@@ -15,11 +15,11 @@ type Machine interface {
 	InService() bool
 }
 
-// Unseen sets a condition that reports why the infrastructure that runs the machine cannot be reached, unless the machine is in
+// MarkUnknown sets a condition that reports why the infrastructure that runs the machine cannot be reached, unless the machine is in
 // service. An outage of the infrastructure's API does not affect a machine in service: it probably still runs and keeps its last
 // observed state. Otherwise Cluster API would count all machines as unavailable, and writing the condition to thousands of
 // machines would load the API server for longer than most outages last. The machine's cluster reports the outage.
-func Unseen(machine Machine, why metav1.Condition) {
+func MarkUnknown(machine Machine, why metav1.Condition) {
 	if !machine.InService() {
 		conditions.Set(machine, why)
 	}

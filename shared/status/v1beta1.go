@@ -95,7 +95,7 @@ func (c V1Beta1Condition) from(from *metav1.Condition) clusterv1.Condition { //n
 	if from.Status == metav1.ConditionTrue {
 		return shown
 	}
-	shown.Reason, shown.Message = from.Reason, text.Cut(text.Steady(from.Message), longest)
+	shown.Reason, shown.Message = from.Reason, text.Truncate(text.Steady(from.Message), longest)
 	if other, ok := c.Reasons[from.Reason]; ok {
 		shown.Reason = other
 	}

@@ -40,7 +40,7 @@ func writable(stored []metav1.Condition) []metav1.Condition {
 		if condition.LastTransitionTime.IsZero() {
 			condition.LastTransitionTime = metav1.Unix(time.Now().Unix(), 0) // seconds, as stored
 		}
-		condition.Message = text.Cut(text.Steady(condition.Message), longestMessage)
+		condition.Message = text.Truncate(text.Steady(condition.Message), longestMessage)
 		condition.ObservedGeneration = max(condition.ObservedGeneration, 0)
 		kept = append(kept, condition)
 	}

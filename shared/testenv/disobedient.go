@@ -36,7 +36,7 @@ func disobedient(t *testing.T, env *envtest.Environment, name string) string {
 		}
 	})
 	for _, fault := range simulation.ProxyFaults() {
-		if err := fault.Make(t.Context(), &proxy.Obstacles, true); err != nil {
+		if err := fault.Make(t.Context(), &proxy.Faults, true); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -50,8 +50,8 @@ func RunManager(t *testing.T, env *envtest.Environment, c *Components, args ...s
 	return runManager(t, env, c, kubeconfig(t, env, c.user()), args)
 }
 
-// RunManagerAmidFaults is RunManager with an API server that shows the manager every fault of simulation.ProxyFaults.
-func RunManagerAmidFaults(t *testing.T, env *envtest.Environment, c *Components, args ...string) (kill func()) {
+// RunManagerWithFaults is RunManager with an API server that shows the manager every fault of simulation.ProxyFaults.
+func RunManagerWithFaults(t *testing.T, env *envtest.Environment, c *Components, args ...string) (kill func()) {
 	t.Helper()
 	return runManager(t, env, c, disobedient(t, env, c.user()), args)
 }

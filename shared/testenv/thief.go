@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Thief is a tenant's server that records the credentials it receives.
-type Thief struct {
+// SecretServer is a tenant's server that records the credentials it receives.
+type SecretServer struct {
 	server *httptest.Server
 	// secret is in a file that a manager can read, like the token of its ServiceAccount.
 	secret, file string
@@ -35,10 +35,10 @@ type Thief struct {
 	once sync.Once
 }
 
-// NewThief starts a Thief that stops at the end of the test.
-func NewThief(t *testing.T) *Thief {
+// NewSecretServer starts a Thief that stops at the end of the test.
+func NewSecretServer(t *testing.T) *SecretServer {
 	t.Helper()
-	s := &Thief{secret: "token-of-the-manager", file: filepath.Join(t.TempDir(), "token"), own: make(chan struct{})}
+	s := &SecretServer{secret: "token-of-the-manager", file: filepath.Join(t.TempDir(), "token"), own: make(chan struct{})}
 	if err := os.WriteFile(s.file, []byte(s.secret), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -56,10 +56,10 @@ func NewThief(t *testing.T) *Thief {
 }
 
 // File returns a kubeconfig for the server that refers to the token in the manager's file.
-func (s *Thief) File() []byte { return kubeconfigTo(s.server, "tokenFile: "+s.file) }
+func (s *SecretServer) File() []byte { return kubeconfigTo(s.server, "tokenFile: "+s.file) }
 
 // Own returns a kubeconfig for the server with a token of the tenant.
-func (s *Thief) Own() []byte { return kubeconfigTo(s.server, "token: own") }
+func (s *SecretServer) Own() []byte { return kubeconfigTo(s.server, "token: own") }
 
 // kubeconfigTo returns a kubeconfig for a server with the given fields of the user.
 func kubeconfigTo(server *httptest.Server, user string) []byte {
@@ -68,10 +68,10 @@ func kubeconfigTo(server *httptest.Server, user string) []byte {
 }
 
 // Host returns the host and port of the server.
-func (s *Thief) Host() string { return strings.TrimPrefix(s.server.URL, "https://") }
+func (s *SecretServer) Host() string { return strings.TrimPrefix(s.server.URL, "https://") }
 
 // Thumbprint returns the thumbprint of the server's certificate.
-func (s *Thief) Thumbprint() string { return thumbprint(s.server) }
+func (s *SecretServer) Thumbprint() string { return thumbprint(s.server) }
 
 // thumbprint returns the thumbprint of a server's certificate in vCenter's format.
 func thumbprint(server *httptest.Server) string {
@@ -79,14 +79,14 @@ func thumbprint(server *httptest.Server) string {
 }
 
 // Asked reports whether any credentials have arrived.
-func (s *Thief) Asked() bool {
+func (s *SecretServer) Asked() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.seen) > 0
 }
 
 // IsRefused waits for the event that reports why the kubeconfig of the first cluster is rejected.
-func (s *Thief) IsRefused(t *testing.T, c client.Reader, cluster client.ObjectKey) {
+func (s *SecretServer) IsRefused(t *testing.T, c client.Reader, cluster client.ObjectKey) {
 	t.Helper()
 	last := &eventsv1.EventList{}
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
@@ -102,9 +102,9 @@ func (s *Thief) IsRefused(t *testing.T, c client.Reader, cluster client.ObjectKe
 	}
 }
 
-// GetsNothing waits until the tenant's own token has arrived, and fails if the manager's has. The test must create the cluster
+// ReceivesNothing waits until the tenant's own token has arrived, and fails if the manager's has. The test must create the cluster
 // with the own token after the one with the file.
-func (s *Thief) GetsNothing(t *testing.T) {
+func (s *SecretServer) ReceivesNothing(t *testing.T) {
 	t.Helper()
 	select {
 	case <-s.own:
@@ -116,7 +116,7 @@ func (s *Thief) GetsNothing(t *testing.T) {
 	}
 }
 
-func (s *Thief) record(token string) bool {
+func (s *SecretServer) record(token string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Contains(s.seen, "Bearer "+token)

@@ -37,8 +37,8 @@ func Describe(o conditions.Getter) string {
 	return text.String()
 }
 
-// Gone waits until the object no longer exists.
-func (u User) Gone(o client.Object) {
+// WaitForDeletion waits until the object no longer exists.
+func (u User) WaitForDeletion(o client.Object) {
 	u.T.Helper()
 	u.G.Eventually(func() error {
 		return u.Client.Get(u.T.Context(), client.ObjectKeyFromObject(o), o)

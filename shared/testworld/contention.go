@@ -41,8 +41,8 @@ type Marked struct {
 	Mark string
 }
 
-// Quarrel tests a conflict between a manager and other clients about marks of objects.
-type Quarrel struct {
+// Contention tests a conflict between a manager and other clients about marks of objects.
+type Contention struct {
 	User
 	*Writes
 
@@ -54,9 +54,9 @@ type Quarrel struct {
 	objects []Marked
 }
 
-// Quarrel returns a Quarrel, and the configuration with which to start the manager. admin has administrator credentials. The
+// Contention returns a Quarrel, and the configuration with which to start the manager. admin has administrator credentials. The
 // manager has the permissions of the account, or all if it is "".
-func (u User) Quarrel(admin *rest.Config, account string) (*Quarrel, *rest.Config) {
+func (u User) Contention(admin *rest.Config, account string) (*Contention, *rest.Config) {
 	u.T.Helper()
 	as := simulation.User{Name: account, Groups: []string{"system:authenticated"}}
 	if account == "" {
@@ -70,7 +70,7 @@ func (u User) Quarrel(admin *rest.Config, account string) (*Quarrel, *rest.Confi
 	proxy.CountOnly()
 	u.G.Expect(proxy.Up(u.T.Context())).To(gomega.Succeed())
 	u.T.Cleanup(func() { _ = proxy.Close() }) // The manager has stopped.
-	return &Quarrel{User: u, Writes: writes, Events: u.Client, admin: admin, front: proxy}, &rest.Config{
+	return &Contention{User: u, Writes: writes, Events: u.Client, admin: admin, front: proxy}, &rest.Config{
 		Host: proxy.URL(), BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: proxy.Authority()}, QPS: -1,
 	}
 }
@@ -93,7 +93,7 @@ func Kubeconfig(u User, config *rest.Config, namespace string) []byte {
 // About runs all scenarios for objects that have their marks and are not changed otherwise: writes conflict, another client
 // removes the marks whenever they are written, the API server does not keep them, and watches lag while another client writes. In
 // each scenario the pauses between writes of each object must grow, and all marks must exist afterwards.
-func (q *Quarrel) About(objects ...Marked) {
+func (q *Contention) About(objects ...Marked) {
 	q.T.Helper()
 	q.objects = objects
 	q.waitForMarks()
@@ -103,7 +103,7 @@ func (q *Quarrel) About(objects ...Marked) {
 	q.lag()
 }
 
-func (q *Quarrel) each(do func(Marked)) {
+func (q *Contention) each(do func(Marked)) {
 	q.T.Helper()
 	for _, o := range q.objects {
 		do(o)
@@ -111,21 +111,21 @@ func (q *Quarrel) each(do func(Marked)) {
 }
 
 // lose removes the marks while all writes that restore them conflict.
-func (q *Quarrel) lose() {
+func (q *Contention) lose() {
 	q.T.Helper()
 	q.T.Log("writes lose")
 	var all []client.Object
 	q.each(func(o Marked) { all = append(all, o.Object) })
 	q.Forget()
-	q.Lose(all...)
+	q.Conflict(all...)
 	q.each(q.removeMarks)
-	q.each(func(o Marked) { q.CalmDown(o.Object) })
-	q.Lose()
+	q.each(func(o Marked) { q.WaitForBackoff(o.Object) })
+	q.Conflict()
 	q.waitForMarks()
 }
 
 // undo removes the marks whenever they exist.
-func (q *Quarrel) undo() {
+func (q *Contention) undo() {
 	q.T.Helper()
 	q.T.Log("somebody undoes what is written")
 	q.Forget()
@@ -152,7 +152,7 @@ func (q *Quarrel) undo() {
 			}
 		})
 	})
-	q.each(func(o Marked) { q.CalmDown(o.Object) })
+	q.each(func(o Marked) { q.WaitForBackoff(o.Object) })
 	q.each(func(o Marked) { q.waitForEvent(o, "another client removes or changes the") })
 	stop()
 	undoing.Wait()
@@ -160,7 +160,7 @@ func (q *Quarrel) undo() {
 }
 
 // strip makes the API server drop the marks.
-func (q *Quarrel) strip() {
+func (q *Contention) strip() {
 	q.T.Helper()
 	q.T.Log("a policy strips what is written")
 	var keep []func()
@@ -177,7 +177,7 @@ func (q *Quarrel) strip() {
 }
 
 // lag makes the watches of the manager lag while another client writes the objects.
-func (q *Quarrel) lag() {
+func (q *Contention) lag() {
 	q.T.Helper()
 	q.T.Log("watches lag")
 	q.Forget()
@@ -201,7 +201,7 @@ func (q *Quarrel) lag() {
 			}
 		})
 	})
-	q.each(func(o Marked) { q.CalmDown(o.Object) })
+	q.each(func(o Marked) { q.WaitForBackoff(o.Object) })
 	stop()
 	writing.Wait()
 	q.front.Lag(0)
@@ -209,7 +209,7 @@ func (q *Quarrel) lag() {
 }
 
 // waitForMarks waits until the objects have their marks.
-func (q *Quarrel) waitForMarks() {
+func (q *Contention) waitForMarks() {
 	q.T.Helper()
 	q.each(func(o Marked) {
 		q.T.Helper()
@@ -221,7 +221,7 @@ func (q *Quarrel) waitForMarks() {
 	})
 }
 
-func (q *Quarrel) removeMarks(o Marked) {
+func (q *Contention) removeMarks(o Marked) {
 	q.T.Helper()
 	q.G.Eventually(func() error {
 		is := q.metadata(o)
@@ -233,7 +233,7 @@ func (q *Quarrel) removeMarks(o Marked) {
 }
 
 // waitForEvent waits for an event that names what is removed from an object.
-func (q *Quarrel) waitForEvent(o Marked, how string) {
+func (q *Contention) waitForEvent(o Marked, how string) {
 	q.T.Helper()
 	gvk, err := apiutil.GVKForObject(o.Object, q.Client.Scheme())
 	q.G.Expect(err).NotTo(gomega.HaveOccurred())
@@ -248,7 +248,7 @@ func (q *Quarrel) waitForEvent(o Marked, how string) {
 }
 
 // missingEvent returns diagnostics for a missing event.
-func (q *Quarrel) missingEvent(o Marked, kind string, all []eventsv1.Event) string {
+func (q *Contention) missingEvent(o Marked, kind string, all []eventsv1.Event) string {
 	found := fmt.Sprintf("an event tells that %s %s loses %s. Pauses between its writes: %v", kind, o.GetName(), o.Mark, pauses(q.of(q.path(o.Object))))
 	if is, ok := o.DeepCopyObject().(Conditioned); ok && q.Client.Get(q.T.Context(), client.ObjectKeyFromObject(is), is) == nil {
 		found += "\n" + Describe(is)
@@ -262,7 +262,7 @@ func (q *Quarrel) missingEvent(o Marked, kind string, all []eventsv1.Event) stri
 }
 
 // waitForRecovery waits until the conditions of an object no longer report the removal.
-func (q *Quarrel) waitForRecovery(o Marked) {
+func (q *Contention) waitForRecovery(o Marked) {
 	q.T.Helper()
 	is, ok := o.DeepCopyObject().(Conditioned)
 	if !ok {
@@ -275,7 +275,7 @@ func (q *Quarrel) waitForRecovery(o Marked) {
 }
 
 // metadata returns an empty object for the metadata of another.
-func (q *Quarrel) metadata(o Marked) *metav1.PartialObjectMetadata {
+func (q *Contention) metadata(o Marked) *metav1.PartialObjectMetadata {
 	q.T.Helper()
 	is := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}}
 	is.SetGroupVersionKind(q.mapping(o.Object).GroupVersionKind)

@@ -18,7 +18,7 @@ import (
 func notBalanced(name, reason string, change func(*Objects), says ...string) Row {
 	return Row{
 		Name: name, ControlPlane: "aab", Change: change,
-		Condition: faultlinev1.ControlPlaneBalancedCondition, Status: metav1.ConditionFalse, Reason: reason, Says: says,
+		Condition: faultlinev1.ControlPlaneBalancedCondition, Status: metav1.ConditionFalse, Reason: reason, Message: says,
 	}
 }
 
@@ -32,7 +32,7 @@ func ofIntents() []Row {
 			Name: "unknown-domain-and-nothing-to-move", ControlPlane: "abc",
 			Change:    func(o *Objects) { o.Set(faultlinev1.DomainCordoned, "nowhere") },
 			Condition: faultlinev1.FailureDomainsReadyCondition, Status: metav1.ConditionTrue, Reason: faultlinev1.ReasonAllActive,
-			Says: []string{"spec.distribution.failureDomains: nowhere is not a failure domain of this cluster: correct the entry, or remove it"},
+			Message: []string{"spec.distribution.failureDomains: nowhere is not a failure domain of this cluster: correct the entry, or remove it"},
 		},
 		{
 			Name: "contradicting-intents", ControlPlane: "aab",
@@ -84,7 +84,7 @@ func ofControlPlanes() []Row {
 		{
 			Name: "external-control-plane", Change: elsewhere,
 			Condition: faultlinev1.ControlPlaneBalancedCondition, Status: metav1.ConditionUnknown, Reason: faultlinev1.ReasonNoControlPlaneMachines,
-			Says: []string{"if its control plane runs elsewhere, set spec.distribution.controlPlane.rebalance to Off"},
+			Message: []string{"if its control plane runs elsewhere, set spec.distribution.controlPlane.rebalance to Off"},
 		},
 		notBalanced("no-control-plane", faultlinev1.ReasonControlPlaneNotSupported,
 			func(o *Objects) {
@@ -97,7 +97,7 @@ func ofControlPlanes() []Row {
 		{
 			Name: "nothing-wrong", ControlPlane: "aab", Change: func(*Objects) {}, Moves: true,
 			Condition: faultlinev1.ControlPlaneBalancedCondition, Status: metav1.ConditionFalse, Reason: faultlinev1.ReasonMoving,
-			Says: []string{"Machine nothing-wrong-cp-0 is moved from %a to %c"},
+			Message: []string{"Machine nothing-wrong-cp-0 is moved from %a to %c"},
 		},
 	}
 }

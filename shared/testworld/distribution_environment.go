@@ -28,9 +28,9 @@ const (
 	pollInterval = 50 * time.Millisecond
 )
 
-// World is a management cluster with the controllers of one provider. The machines of a row exist only as reported by others: the
+// Environment is a management cluster with the controllers of one provider. The machines of a row exist only as reported by others: the
 // provider creates nothing for them, because they have no owner.
-type World struct {
+type Environment struct {
 	Client    client.Client
 	Namespace string
 	// Labels are set on every object, such as a manager's watch label.
@@ -57,7 +57,7 @@ type World struct {
 
 // Objects holds the objects of one cluster before they are created, with their status.
 type Objects struct {
-	environment *World
+	environment *Environment
 	Name        string
 	Cluster     *clusterv1.Cluster
 	Infra       provider.Cluster
@@ -82,7 +82,7 @@ func (o *Objects) Set(state faultlinev1.DomainState, domains ...string) {
 	}
 }
 
-func (w *World) meta(cluster, name string) metav1.ObjectMeta {
+func (w *Environment) meta(cluster, name string) metav1.ObjectMeta {
 	labels := maps.Clone(w.Labels)
 	if labels == nil {
 		labels = map[string]string{}
@@ -96,7 +96,7 @@ func (w *World) meta(cluster, name string) metav1.ObjectMeta {
 
 // objects returns the objects of a cluster in which only the spread of the machines may be wrong. Layouts have one letter for
 // each machine: a, b or c for its failure domain, or - for a worker that waits for one.
-func (w *World) objects(name, controlPlane, workers string) *Objects {
+func (w *Environment) objects(name, controlPlane, workers string) *Objects {
 	o := &Objects{environment: w, Name: name, Cluster: &clusterv1.Cluster{ObjectMeta: w.meta(name, name)}, Infra: w.Provider.NewCluster()}
 	o.Cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: w.Group, Kind: w.ClusterKind, Name: name}
 	o.Cluster.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443}
@@ -200,7 +200,7 @@ func (o *Objects) machineSpec(name string) clusterv1.MachineSpec {
 }
 
 // create creates an object with its status.
-func (w *World) create(t *testing.T, object client.Object) {
+func (w *Environment) create(t *testing.T, object client.Object) {
 	t.Helper()
 	g := gomega.NewWithT(t)
 	wanted := object.DeepCopyObject().(client.Object)

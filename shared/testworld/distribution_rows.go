@@ -33,9 +33,9 @@ type Row struct {
 	Condition string
 	Status    metav1.ConditionStatus
 	Reason    string
-	// Says lists parts of its message: the problem and the fix. %a, %b and %c stand for the names of the failure domains, %kind
+	// Message lists parts of its message: the problem and the fix. %a, %b and %c stand for the names of the failure domains, %kind
 	// for the kind of infrastructure machines.
-	Says []string
+	Message []string
 	// Plan lists parts of the output of kubectl fd plan; if empty, Says is used.
 	Plan []string
 	// Moves is true if there is no error, and machines are moved.
@@ -43,7 +43,7 @@ type Row struct {
 }
 
 // Play runs all rows in parallel. When each has its condition, it checks all of them again: no machine may have been moved.
-func (w *World) Play(t *testing.T, rows []Row) {
+func (w *Environment) Play(t *testing.T, rows []Row) {
 	t.Helper()
 	played := make([]*Objects, len(rows))
 	t.Run("rows", func(t *testing.T) {
@@ -62,7 +62,7 @@ func (w *World) Play(t *testing.T, rows []Row) {
 }
 
 // play returns nil for a cluster that was rejected.
-func (w *World) play(t *testing.T, row Row) *Objects {
+func (w *Environment) play(t *testing.T, row Row) *Objects {
 	t.Helper()
 	if w.AcceptsAll && len(row.Refused) > 0 {
 		return nil
@@ -81,7 +81,7 @@ func (w *World) play(t *testing.T, row Row) *Objects {
 		condition := conditions.Get(o.Infra, row.Condition)
 		g.Expect(condition).NotTo(gomega.BeNil(), "%s", Describe(o.Infra))
 		g.Expect(*condition).To(gomega.And(gomega.HaveField("Status", row.Status), gomega.HaveField("Reason", row.Reason)), "%s", Describe(o.Infra))
-		for _, part := range row.Says {
+		for _, part := range row.Message {
 			g.Expect(condition.Message).To(gomega.ContainSubstring(w.named(part)))
 		}
 	})
@@ -92,10 +92,10 @@ func (w *World) play(t *testing.T, row Row) *Objects {
 }
 
 // plan returns the expected output of kubectl fd plan for a row.
-func (w *World) plan(row Row) []string {
+func (w *Environment) plan(row Row) []string {
 	says := row.Plan
 	if len(says) == 0 {
-		says = row.Says
+		says = row.Message
 	}
 	named := make([]string, len(says))
 	for i := range says {
@@ -133,7 +133,7 @@ func (o *Objects) untouched(t *testing.T) {
 }
 
 // named inserts the names of the failure domains into a text.
-func (w *World) named(text string) string {
+func (w *Environment) named(text string) string {
 	return strings.NewReplacer("%a", w.Domains[0], "%b", w.Domains[1], "%c", w.Domains[2], "%kind", w.MachineKind).Replace(text)
 }
 

@@ -15,7 +15,7 @@ import (
 func workersAre(name, layout, reason string, change func(*Objects), says ...string) Row {
 	return Row{
 		Name: name, Workers: layout, Change: change,
-		Condition: faultlinev1.WorkersBalancedCondition, Status: metav1.ConditionFalse, Reason: reason, Says: says,
+		Condition: faultlinev1.WorkersBalancedCondition, Status: metav1.ConditionFalse, Reason: reason, Message: says,
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// Disturbed returns a NewClientFunc for a manager whose client calls are intercepted by the given functions.
-func Disturbed(by ...interceptor.Funcs) client.NewClientFunc {
+// NewInterceptedClient returns a NewClientFunc for a manager whose client calls are intercepted by the given functions.
+func NewInterceptedClient(by ...interceptor.Funcs) client.NewClientFunc {
 	return func(config *rest.Config, options client.Options) (client.Client, error) {
 		c, err := client.NewWithWatch(config, options)
 		if err != nil {

@@ -59,7 +59,7 @@ func (m Move) Play() {
 
 	m.G.Expect(plane.Notice(ctx, first.GetName())).To(gomega.Succeed())
 	member("cp-3", added)
-	m.Remove(first)
+	m.Delete(first)
 	m.G.Expect(plane.Report(ctx, true)).To(gomega.Succeed())
 	m.Condition(m.Infra, faultlinev1.ControlPlaneBalancedCondition, faultlinev1.ReasonBalanced)
 	_, known := m.Infra.Distribution()

@@ -54,7 +54,7 @@ func (d *NamespaceDeletion) Ends() {
 	u.G.Expect(u.Client.Get(u.T.Context(), client.ObjectKeyFromObject(d.namespace), d.namespace)).To(gomega.Succeed())
 	d.namespace.Spec.Finalizers = nil
 	u.G.Expect(u.Client.SubResource("finalize").Update(u.T.Context(), d.namespace)).To(gomega.Succeed())
-	u.Gone(d.namespace)
+	u.WaitForDeletion(d.namespace)
 }
 
 // discover finds all namespaced kinds.

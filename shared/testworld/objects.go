@@ -100,12 +100,12 @@ func (u User) MachineDeployment(cluster string, replicas int32, infra client.Obj
 	return md
 }
 
-// Remove deletes an infrastructure machine with its Machine, as Cluster API would, and waits until the infrastructure machine is
+// Delete deletes an infrastructure machine with its Machine, as Cluster API would, and waits until the infrastructure machine is
 // deleted.
-func (u User) Remove(infra client.Object) {
+func (u User) Delete(infra client.Object) {
 	u.T.Helper()
 	u.G.Expect(u.Client.Delete(u.T.Context(), infra)).To(gomega.Succeed())
-	u.Gone(infra)
+	u.WaitForDeletion(infra)
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: infra.GetNamespace(), Name: infra.GetName()}}
 	u.G.Expect(client.IgnoreNotFound(u.Client.Delete(u.T.Context(), machine))).To(gomega.Succeed())
 }

@@ -55,8 +55,8 @@ func (w *Writes) path(o client.Object) string {
 	return path
 }
 
-// Lose makes all writes of these objects, and of no others, conflict, as they do while the watch lags.
-func (w *Writes) Lose(objects ...client.Object) {
+// Conflict makes all writes of these objects, and of no others, conflict, as they do while the watch lags.
+func (w *Writes) Conflict(objects ...client.Object) {
 	w.user.T.Helper()
 	var paths []string
 	for _, o := range objects {
@@ -98,14 +98,14 @@ func (w *Writes) of(path string) (sent []time.Time) {
 	return sent
 }
 
-// CalmDown waits until there is a long pause between two writes of an object that is written repeatedly, and fails if there are
+// WaitForBackoff waits until there is a long pause between two writes of an object that is written repeatedly, and fails if there are
 // many writes before.
-func (w *Writes) CalmDown(o client.Object) {
+func (w *Writes) WaitForBackoff(o client.Object) {
 	w.user.T.Helper()
 	w.waitForLongPause(o, writesBeforeLongPause)
 }
 
-// waitForLongPause is CalmDown with the number of writes before the first pause that counts: a reconcile may write twice.
+// waitForLongPause is WaitForBackoff with the number of writes before the first pause that counts: a reconcile may write twice.
 func (w *Writes) waitForLongPause(o client.Object, first int) {
 	w.user.T.Helper()
 	path := w.path(o)

@@ -9,21 +9,21 @@ import "strings"
 
 const dots = "..."
 
-// Cut truncates text to at most most bytes on a character boundary and ends it in "...". most must be at least the length of the
+// Truncate truncates text to at most most bytes on a character boundary and ends it in "...". most must be at least the length of the
 // dots.
-func Cut(text string, most int) string { return CutWith(text, most, dots) }
+func Truncate(text string, most int) string { return TruncateWith(text, most, dots) }
 
-// CutWith is Cut with another ending.
-func CutWith(text string, most int, missing string) string {
+// TruncateWith is Cut with another ending.
+func TruncateWith(text string, most int, missing string) string {
 	if len(text) <= most {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most-len(missing)], "") + missing
 }
 
-// InLine converts the message of a summarized condition, which has a line with a bullet for each condition, to one line that can
+// SingleLine converts the message of a summarized condition, which has a line with a bullet for each condition, to one line that can
 // be quoted in a sentence: "* A: x\n* B: y" becomes "A: x; B: y". The words of a message without bullets are not changed.
-func InLine(message string) string {
+func SingleLine(message string) string {
 	line := ""
 	for part := range strings.Lines(message) {
 		part = strings.TrimPrefix(strings.TrimSpace(part), "* ")

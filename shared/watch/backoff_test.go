@@ -17,7 +17,7 @@ import (
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	limiter := watch.Workers(1).RateLimiter
+	limiter := watch.Concurrency(1).RateLimiter
 	object := ctrl.Request{NamespacedName: client.ObjectKey{Name: "a"}}
 	total := time.Duration(0)
 	for longest := 20 * time.Millisecond; longest < 30*time.Second; longest *= 2 {
@@ -34,7 +34,7 @@ func TestBackoff(t *testing.T) {
 func TestBackoffPerObject(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	limiter := watch.Workers(1).RateLimiter
+	limiter := watch.Concurrency(1).RateLimiter
 	object, other := ctrl.Request{NamespacedName: client.ObjectKey{Name: "a"}}, ctrl.Request{NamespacedName: client.ObjectKey{Name: "b"}}
 	for range 20 {
 		limiter.When(object)
@@ -58,6 +58,6 @@ func TestBackoffJitter(t *testing.T) {
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	g.Expect(watch.Workers(0).MaxConcurrentReconciles).To(Equal(1))
-	g.Expect(watch.Workers(5).MaxConcurrentReconciles).To(Equal(5))
+	g.Expect(watch.Concurrency(0).MaxConcurrentReconciles).To(Equal(1))
+	g.Expect(watch.Concurrency(5).MaxConcurrentReconciles).To(Equal(5))
 }

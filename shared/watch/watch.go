@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// NotStatusOnly returns a predicate that drops updates that only change the status, which a controller writes itself on objects
+// SpecOrMetadataChanged returns a predicate that drops updates that only change the status, which a controller writes itself on objects
 // of its kind. A resync, which makes up for a lost event, passes.
-func NotStatusOnly() predicate.Predicate {
+func SpecOrMetadataChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 			!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
@@ -33,8 +33,8 @@ func NotStatusOnly() predicate.Predicate {
 	}}
 }
 
-// CreatesOnly returns a predicate that passes only create events.
-func CreatesOnly() predicate.Predicate {
+// Created returns a predicate that passes only create events.
+func Created() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc:  func(event.UpdateEvent) bool { return false },
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
@@ -42,8 +42,8 @@ func CreatesOnly() predicate.Predicate {
 	}
 }
 
-// DeletesOnly returns a predicate that passes only delete events.
-func DeletesOnly() predicate.Predicate {
+// Deleted returns a predicate that passes only delete events.
+func Deleted() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
 		UpdateFunc:  func(event.UpdateEvent) bool { return false },

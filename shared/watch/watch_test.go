@@ -46,7 +46,7 @@ func TestNotStatusOnly(t *testing.T) {
 			before, after := machine("m", "c"), machine("m", "c")
 			after.ResourceVersion = "2"
 			tc.change(after)
-			NewWithT(t).Expect(watch.NotStatusOnly().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(Equal(tc.passes))
+			NewWithT(t).Expect(watch.SpecOrMetadataChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(Equal(tc.passes))
 		})
 	}
 }
@@ -56,9 +56,9 @@ func TestCreatesOnlyAndDeletesOnly(t *testing.T) {
 	g := NewWithT(t)
 	m := machine("m", "c")
 	for _, only := range []bool{true, false} {
-		p := watch.CreatesOnly()
+		p := watch.Created()
 		if !only {
-			p = watch.DeletesOnly()
+			p = watch.Deleted()
 		}
 		g.Expect(p.Create(event.CreateEvent{Object: m})).To(Equal(only))
 		g.Expect(p.Delete(event.DeleteEvent{Object: m})).To(Equal(!only))

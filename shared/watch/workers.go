@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 )
 
-// Workers returns options for a controller that reconciles up to n objects concurrently, at least one, with the rate limiter of
+// Concurrency returns options for a controller that reconciles up to n objects concurrently, at least one, with the rate limiter of
 // Backoff.
-func Workers(n int) controller.Options {
+func Concurrency(n int) controller.Options {
 	return controller.Options{MaxConcurrentReconciles: max(n, 1), RateLimiter: Backoff[ctrl.Request]()}
 }

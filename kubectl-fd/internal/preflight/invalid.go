@@ -19,7 +19,7 @@ const clonedFrom = "cluster.x-k8s.io/cloned-from-name"
 
 // refused reports objects whose creation this provider's webhooks would reject, by the webhooks' own rules. Existing objects are
 // not validated again: they can be updated and deleted.
-func refused(rulesOf func() (rules.Written, error)) func(*examination) {
+func refused(rulesOf func() (rules.Validators, error)) func(*examination) {
 	return func(e *examination) {
 		written, err := rulesOf()
 		for _, kind := range e.Kinds {
@@ -34,7 +34,7 @@ func refused(rulesOf func() (rules.Written, error)) func(*examination) {
 	}
 }
 
-func (e *examination) refusedOf(object *unstructured.Unstructured, written rules.Written) {
+func (e *examination) refusedOf(object *unstructured.Unstructured, written rules.Validators) {
 	errs, err := written.Errors(context.Background(), object) // the rules need no context
 	verdict, consequence := e.consequence(object)
 	if err != nil {

@@ -76,7 +76,7 @@ func (p *placement) find(instead Machine) (to, why string) {
 func (p *placement) assign(worker spread.Machine) (string, error) {
 	wanted := p.cluster.Wanted.Workers
 	given, refused, err := spread.Assign(spread.Cluster{
-		Domains: p.left(), Larger: p.cluster.Parents, Room: p.remaining(worker.Suits), Machines: append(slices.Clone(p.workers), worker), Logical: p.cluster.Wanted.LogicalDomains(),
+		Domains: p.left(), Parent: p.cluster.Parents, Capacity: p.remaining(worker.Suits), Machines: append(slices.Clone(p.workers), worker), Logical: p.cluster.Wanted.LogicalDomains(),
 		Required: wanted.Required != nil && *wanted.Required && wanted.TopologyKey != corev1.LabelHostname,
 	})
 	if err != nil {

@@ -54,7 +54,7 @@ func Plans(c Cluster, deployments []Deployment) []Plan {
 	for _, deployment := range deployments {
 		plans = append(plans, workers(c, deployment))
 	}
-	wrong := distribution.WrongIntents(c.Wanted.FailureDomains, func(name string) bool { return c.Domain(name) != nil })
+	wrong := distribution.InvalidIntents(c.Wanted.FailureDomains, func(name string) bool { return c.Domain(name) != nil })
 	if told := plans[0].Condition; wrong != "" && (told == nil || !strings.Contains(told.Message, wrong)) {
 		plans[0].Why = append(plans[0].Why, wrong)
 	}

@@ -36,7 +36,7 @@ import (
 // controllers are those that write the reported state, without a provider's own controllers.
 type controllers struct {
 	client    client.Client
-	seen      []distribution.Observation
+	seen      []distribution.DomainObservation
 	publisher *publish.Publisher
 	rebalance *rebalance.Reconciler
 	spread    *spread.Reconciler
@@ -60,7 +60,7 @@ func newControllers(t *testing.T) *controllers {
 	}
 	c := &controllers{client: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(stored...).Build()}
 	for _, domain := range []string{"a", "b", "c"} {
-		c.seen = append(c.seen, distribution.Observation{Name: domain, ControlPlane: true, Health: distribution.Good})
+		c.seen = append(c.seen, distribution.DomainObservation{Name: domain, ControlPlane: true, Health: distribution.Healthy})
 	}
 	recorder, time, infra := events.NewFakeRecorder(10000), clock.RealClock{}, providertest.Provider{Seen: c.seen}
 	c.publisher = &publish.Publisher{Client: c.client, Recorder: recorder, Clock: time, Metrics: metrics}
@@ -80,7 +80,7 @@ func (c *controllers) look(t *testing.T, key client.ObjectKey) {
 	domains := c.publisher.Of(infra, key.Name)
 	result, err := publish.Publish(t.Context(), domains, c.seen, &providertest.Machine{}, func(*providertest.Machine) string { return "" })
 	g.Expect(err).NotTo(HaveOccurred())
-	domains.Report(result.Condition(), true)
+	domains.SetReady(result.Condition(), true)
 	g.Expect(p.Apply(t.Context(), c.client, infra)).To(Succeed())
 	_, err = c.rebalance.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -108,12 +108,12 @@ func (c *controllers) shown(t *testing.T, o *testworld.Objects) string {
 func TestPlanExplainsProblems(t *testing.T) {
 	t.Parallel()
 	c := newControllers(t)
-	world := testworld.World{
+	world := testworld.Environment{
 		Client: c.client, Namespace: "ns", Provider: providertest.Provider{Seen: c.seen}, Domains: [3]string{"a", "b", "c"}, AcceptsAll: true,
 		Group: providertest.GroupVersion.Group, ClusterKind: "Cluster", MachineKind: "Machine",
 		Cluster: func(provider.Cluster) {}, Machine: func(client.Object) {},
 		Exists: func(machine client.Object, domain string) {
-			machine.(*providertest.Machine).Status = provider.Place{Domain: domain, Exists: true}
+			machine.(*providertest.Machine).Status = provider.Location{Domain: domain, Exists: true}
 		},
 		Look: c.look,
 		Shown: func(t *testing.T, o *testworld.Objects, says []string) {

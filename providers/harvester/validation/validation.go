@@ -15,11 +15,11 @@ import (
 )
 
 // Written returns the create validation of all Harvester kinds, for objects written as v1alpha1 or v1beta1.
-func Written() (rules.Written, error) { return webhook.Written() }
+func Written() (rules.Validators, error) { return webhook.Written() }
 
 // WrittenLoadBalancers returns the create validation of LoadBalancers and IPPools, for objects written as v1alpha1 or v1beta1. It
 // validates each object by itself.
-func WrittenLoadBalancers() (rules.Written, error) { return lbwebhook.Written() }
+func WrittenLoadBalancers() (rules.Validators, error) { return lbwebhook.Written() }
 
 // PoolObstacles returns why a stored pool allocates no address given others, the pools that existed before it. others may contain the
 // pool.

@@ -11,4 +11,4 @@ import (
 )
 
 // Written returns the create validation of all metal3 kinds, for objects of v1beta1 or v1beta2.
-func Written() (rules.Written, error) { return webhook.Written() }
+func Written() (rules.Validators, error) { return webhook.Written() }

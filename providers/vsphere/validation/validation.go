@@ -14,4 +14,4 @@ import (
 const MinMemoryMiB = limits.MinMemoryMiB
 
 // Written returns the create validation of all vSphere kinds, for objects in v1beta1 or v1beta2.
-func Written() (rules.Written, error) { return webhook.Written() }
+func Written() (rules.Validators, error) { return webhook.Written() }

@@ -24,7 +24,7 @@ var GroupVersion = schema.GroupVersion{Group: "infrastructure.cluster.x-k8s.io",
 
 // Provider implements provider.Provider. Domains returns Seen for every cluster, unless Err is set.
 type Provider struct {
-	Seen []distribution.Observation
+	Seen []distribution.DomainObservation
 	Err  error
 }
 
@@ -38,15 +38,15 @@ func (Provider) NewCluster() provider.Cluster { return &Cluster{} }
 func (Provider) NewMachine() client.Object { return &Machine{} }
 
 // Domains returns Seen, or Err.
-func (p Provider) Domains(context.Context, provider.Cluster) ([]distribution.Observation, error) {
+func (p Provider) Domains(context.Context, provider.Cluster) ([]distribution.DomainObservation, error) {
 	return p.Seen, p.Err
 }
 
 // Capabilities returns none. A test that needs some embeds Provider.
 func (Provider) Capabilities() provider.Capabilities { return provider.Capabilities{} }
 
-// Place returns the status of a Machine.
-func (Provider) Place(machine client.Object) provider.Place { return machine.(*Machine).Status }
+// Location returns the status of a Machine.
+func (Provider) Location(machine client.Object) provider.Location { return machine.(*Machine).Status }
 
 // AddToScheme registers the test kinds, so that a fake client or an API server with the CRDs can store them.
 func AddToScheme(scheme *runtime.Scheme) error {
@@ -59,7 +59,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 type Machine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Status            provider.Place `json:"status,omitempty"`
+	Status            provider.Location `json:"status,omitempty"`
 }
 
 // DeepCopyObject copies the machine.

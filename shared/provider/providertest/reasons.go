@@ -20,8 +20,8 @@ func ReasonsNamed(pattern, function string) ([]string, error) {
 	return reasons(pattern, within, `v1\.(\w*Reason\w*)`)
 }
 
-// ReasonsBeside lists the reasons that a Go file declares in the same const block as the given one.
-func ReasonsBeside(pattern, reason string) ([]string, error) {
+// SiblingReasons lists the reasons that a Go file declares in the same const block as the given one.
+func SiblingReasons(pattern, reason string) ([]string, error) {
 	return reasons(pattern, `(?m)^const \(\n(\t.*\n|\n)*?\t`+reason+` = .*\n(\t.*\n|\n)*?\)$`, `(?m)^\t(\w*Reason\w*) =`)
 }
 

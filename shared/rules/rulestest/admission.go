@@ -22,8 +22,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// Patience is a timeout that is sufficient even on a busy machine.
-const Patience = 2 * time.Minute
+// Timeout is a timeout that is sufficient even on a busy machine.
+const Timeout = 2 * time.Minute
 
 // APIServer is a real API server with a provider's CRDs and webhooks.
 type APIServer struct {
@@ -80,7 +80,7 @@ func (a *APIServer) Without(t *testing.T, do func(), probes ...func() bool) {
 	}
 	g.Expect(saved).To(gomega.HaveLen(len(probes)))
 	for _, probe := range probes {
-		g.Eventually(probe).WithTimeout(Patience).Should(gomega.BeFalse())
+		g.Eventually(probe).WithTimeout(Timeout).Should(gomega.BeFalse())
 	}
 	do()
 	for _, configuration := range saved {
@@ -89,7 +89,7 @@ func (a *APIServer) Without(t *testing.T, do func(), probes ...func() bool) {
 		g.Expect(a.Create(ctx, configuration)).To(gomega.Succeed())
 	}
 	for _, probe := range probes {
-		g.Eventually(probe).WithTimeout(Patience).Should(gomega.BeTrue())
+		g.Eventually(probe).WithTimeout(Timeout).Should(gomega.BeTrue())
 	}
 }
 
@@ -135,8 +135,8 @@ func Objects(t *testing.T, folder string) []*unstructured.Unstructured {
 	return objects
 }
 
-// Refused expects a request to be rejected for exactly these causes.
-func Refused(g gomega.Gomega, err error, want ...string) {
+// Rejected expects a request to be rejected for exactly these causes.
+func Rejected(g gomega.Gomega, err error, want ...string) {
 	g.Expect(apierrors.IsInvalid(err)).To(gomega.BeTrue(), "%v", err)
 	g.Expect(Causes(err)).To(gomega.ConsistOf(want))
 }

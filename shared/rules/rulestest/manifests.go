@@ -90,9 +90,9 @@ func Documents(t *testing.T, data []byte) []*unstructured.Unstructured {
 	}
 }
 
-// Takes applies a manifest as kubectl does, which replaces lists, and then by server-side apply. It returns the error if it is
+// Accepts applies a manifest as kubectl does, which replaces lists, and then by server-side apply. It returns the error if it is
 // rejected. Otherwise no field may be lost, and applying it again in either way must not change anything.
-func (a *APIServer) Takes(ctx context.Context, t *testing.T, manifest *unstructured.Unstructured) error {
+func (a *APIServer) Accepts(ctx context.Context, t *testing.T, manifest *unstructured.Unstructured) error {
 	t.Helper()
 	g, what := gomega.NewWithT(t), manifest.GetKind()+" "+manifest.GetName()
 	stored := manifest.DeepCopy()

@@ -54,8 +54,8 @@ type Connection struct {
 	staleProblem *Problem            // why the caches may be stale
 	reported     map[string]struct{} // messages of the current problem or staleProblem that askers were enqueued for
 	uid          string
-	askers       map[Asker]string // with the namespace of their machines
-	awaiting     map[Asker]struct{}
+	askers       map[Requester]string // with the namespace of their machines
+	awaiting     map[Requester]struct{}
 	client       client.Client
 	mapper       meta.RESTMapper
 	watching     *http.Client
@@ -69,7 +69,7 @@ func newConnection(ctx context.Context, a account, of *Connections) *Connection 
 	c := &Connection{
 		account: a, scheme: of.scheme, enqueuer: &of.enqueuer, ctx: ctx, close: cancel, mapper: Mapper(),
 		silence: cmp.Or(of.Silence, silenceLimit), watches: newWatches(), clock: of.Clock, recent: newRecent(of.Clock),
-		askers: map[Asker]string{}, awaiting: map[Asker]struct{}{}, caches: map[string]*scoped{},
+		askers: map[Requester]string{}, awaiting: map[Requester]struct{}{}, caches: map[string]*scoped{},
 		problem: &Problem{Pending: true, Reason: infrav1.HarvesterConnectingReason, Message: "connecting to " + a.config.Host},
 	}
 	go c.connect(ctx)
@@ -78,13 +78,13 @@ func newConnection(ctx context.Context, a account, of *Connections) *Connection 
 	return c
 }
 
-func (c *Connection) join(who Asker) {
+func (c *Connection) join(who Requester) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.askers[who] = ""
 }
 
-func (c *Connection) leave(who Asker) {
+func (c *Connection) leave(who Requester) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.askers, who)
@@ -93,7 +93,7 @@ func (c *Connection) leave(who Asker) {
 }
 
 // usable returns the connection if it can be used for the target. It records the namespace of the asker's machines.
-func (c *Connection) usable(t Target, who Asker) (*Connection, *Problem) {
+func (c *Connection) usable(t Target, who Requester) (*Connection, *Problem) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, joined := c.askers[who]; joined {
@@ -128,7 +128,7 @@ func (c *Connection) connect(ctx context.Context) {
 
 // askersToEnqueue returns which askers must be enqueued because the problem of the connection has changed. Machines are numerous: they are
 // enqueued only if its reason has changed. Clusters report the message, and are enqueued once per message.
-func (c *Connection) askersToEnqueue(before, now *Problem) func(Asker) bool {
+func (c *Connection) askersToEnqueue(before, now *Problem) func(Requester) bool {
 	switch {
 	case before == nil && now == nil:
 		return noAsker
@@ -143,11 +143,11 @@ func (c *Connection) askersToEnqueue(before, now *Problem) func(Asker) bool {
 		return noAsker
 	}
 	c.reported[now.Message] = struct{}{}
-	return func(who Asker) bool { return who.Kind == Cluster }
+	return func(who Requester) bool { return who.Kind == Cluster }
 }
 
-func anyAsker(Asker) bool { return true }
-func noAsker(Asker) bool  { return false }
+func anyAsker(Requester) bool { return true }
+func noAsker(Requester) bool  { return false }
 
 // probeBackoff returns the backoff between probes of Harvester, since no event reports that it responds again.
 func probeBackoff() wait.Backoff {
@@ -268,9 +268,9 @@ func (c *Connection) Stale() *Problem {
 	return c.staleProblem
 }
 
-// Trouble returns why reads from these namespaces ("" for cluster-scoped kinds) may be stale, or else that the account lacks a permission
+// Problem returns why reads from these namespaces ("" for cluster-scoped kinds) may be stale, or else that the account lacks a permission
 // to read there. It returns nil if there is no problem.
-func (c *Connection) Trouble(namespaces ...string) *Problem {
+func (c *Connection) Problem(namespaces ...string) *Problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.staleProblem != nil {
@@ -310,7 +310,7 @@ func (c *Connection) isReady() bool {
 
 // Await enqueues the asker once on the next change of an object that is not its own but that it may wait for: a storage class, a pool or
 // the labels of a host.
-func (c *Connection) Await(who Asker) {
+func (c *Connection) Await(who Requester) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.awaiting[who] = struct{}{}
@@ -319,7 +319,7 @@ func (c *Connection) Await(who Asker) {
 func (c *Connection) enqueueAwaiting() {
 	c.mu.Lock()
 	awaiting := c.awaiting
-	c.awaiting = map[Asker]struct{}{}
+	c.awaiting = map[Requester]struct{}{}
 	c.mu.Unlock()
 	c.enqueuer.enqueueAll(awaiting)
 }
@@ -328,9 +328,9 @@ func (c *Connection) enqueueAsked() {
 	c.enqueueKind(anyAsker)
 }
 
-func (c *Connection) enqueueKind(keep func(Asker) bool) {
+func (c *Connection) enqueueKind(keep func(Requester) bool) {
 	c.mu.Lock()
-	woken := map[Asker]struct{}{}
+	woken := map[Requester]struct{}{}
 	for who := range c.askers {
 		if keep(who) {
 			woken[who] = struct{}{}

@@ -51,7 +51,7 @@ type identity struct {
 	version string // of the Secret from which the connection was created
 	conn    *Connection
 	problem *Problem // why there is no connection
-	askers  map[Asker]struct{}
+	askers  map[Requester]struct{}
 }
 
 // New returns an empty set of connections, which end with ctx. secrets is a cache of the metadata of Secrets, live reads from the API
@@ -100,17 +100,17 @@ func (c *Connections) identityChanged(key client.ObjectKey, version string) {
 
 // Get returns the connection of a target, or why it does not exist yet. It sends requests only to the management cluster, and only if the
 // Secret has changed. The asker is enqueued when the result may have changed.
-func (c *Connections) Get(ctx context.Context, t Target, who Asker) (*Connection, *Problem) {
+func (c *Connections) Get(ctx context.Context, t Target, who Requester) (*Connection, *Problem) {
 	return c.get(ctx, t, who, false)
 }
 
 // GetToDelete is Get for an object that is being deleted. If the Secret does not exist, a connection that is still open is used, because
 // the Secret cannot be created again in a namespace that is being deleted.
-func (c *Connections) GetToDelete(ctx context.Context, t Target, who Asker) (*Connection, *Problem) {
+func (c *Connections) GetToDelete(ctx context.Context, t Target, who Requester) (*Connection, *Problem) {
 	return c.get(ctx, t, who, true)
 }
 
-func (c *Connections) get(ctx context.Context, t Target, who Asker, toDelete bool) (*Connection, *Problem) {
+func (c *Connections) get(ctx context.Context, t Target, who Requester, toDelete bool) (*Connection, *Problem) {
 	secret, problem := c.allowedSecret(ctx, t)
 	version := secret.ResourceVersion
 	c.mu.Lock()
@@ -149,7 +149,7 @@ func (c *Connections) allowedSecret(ctx context.Context, t Target) (*metav1.Part
 }
 
 // withoutSecret returns a connection that is still open, or the problem with a fix.
-func withoutSecret(open *Connection, t Target, who Asker, missing *Problem) (*Connection, *Problem) {
+func withoutSecret(open *Connection, t Target, who Requester, missing *Problem) (*Connection, *Problem) {
 	if open != nil {
 		return open.usable(t, who)
 	}
@@ -159,10 +159,10 @@ func withoutSecret(open *Connection, t Target, who Asker, missing *Problem) (*Co
 }
 
 // recordUse records that the asker uses the identity, and no other.
-func (c *Connections) recordUse(key client.ObjectKey, who Asker) *identity {
+func (c *Connections) recordUse(key client.ObjectKey, who Requester) *identity {
 	known := c.identities[key]
 	if known == nil {
-		known = &identity{askers: map[Asker]struct{}{}}
+		known = &identity{askers: map[Requester]struct{}{}}
 		c.identities[key] = known
 	}
 	if _, ok := known.askers[who]; !ok {
@@ -243,13 +243,13 @@ func (c *Connections) renew(ctx context.Context, key client.ObjectKey, version s
 }
 
 // Forget removes a deleted asker from its connection. A connection without askers is closed.
-func (c *Connections) Forget(who Asker) {
+func (c *Connections) Forget(who Requester) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forget(who)
 }
 
-func (c *Connections) forget(who Asker) {
+func (c *Connections) forget(who Requester) {
 	for key, known := range c.identities {
 		if _, ok := known.askers[who]; !ok {
 			continue

@@ -36,7 +36,7 @@ func (c *Connections) Source(kind Kind) source.Source {
 	})
 }
 
-func (w *enqueuer) enqueueAll(all map[Asker]struct{}) {
+func (w *enqueuer) enqueueAll(all map[Requester]struct{}) {
 	for who := range all {
 		w.enqueue(who.Kind, who.Key)
 	}

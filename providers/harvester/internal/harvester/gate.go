@@ -21,13 +21,13 @@ const (
 // gate is a FIFO semaphore. The zero value is empty.
 type gate struct {
 	inside  int
-	waiting []Asker
+	waiting []Requester
 	// reserved are the askers with a reserved slot, and since when.
-	reserved map[Asker]time.Time
+	reserved map[Requester]time.Time
 }
 
 // enter takes a slot if one is free, and otherwise queues the asker and returns false.
-func (e *gate) enter(who Asker, now time.Time) bool {
+func (e *gate) enter(who Requester, now time.Time) bool {
 	_, invited := e.reserved[who]
 	delete(e.reserved, who)
 	if !invited && e.full(now) {
@@ -42,16 +42,16 @@ func (e *gate) enter(who Asker, now time.Time) bool {
 
 // full reports whether no slot is free, or other askers wait for one.
 func (e *gate) full(now time.Time) bool {
-	maps.DeleteFunc(e.reserved, func(_ Asker, since time.Time) bool { return now.Sub(since) >= invitation })
+	maps.DeleteFunc(e.reserved, func(_ Requester, since time.Time) bool { return now.Sub(since) >= invitation })
 	return e.inside+len(e.reserved)+len(e.waiting) >= room
 }
 
 // reserve reserves the free slots for the askers that have waited longest, and returns these.
-func (e *gate) reserve(now time.Time) []Asker {
+func (e *gate) reserve(now time.Time) []Requester {
 	if e.reserved == nil {
-		e.reserved = map[Asker]time.Time{}
+		e.reserved = map[Requester]time.Time{}
 	}
-	maps.DeleteFunc(e.reserved, func(_ Asker, since time.Time) bool { return now.Sub(since) >= invitation })
+	maps.DeleteFunc(e.reserved, func(_ Requester, since time.Time) bool { return now.Sub(since) >= invitation })
 	n := max(0, min(room-e.inside-len(e.reserved), len(e.waiting)))
 	next := e.waiting[:n:n]
 	e.waiting = e.waiting[n:]
@@ -62,14 +62,14 @@ func (e *gate) reserve(now time.Time) []Asker {
 }
 
 // forget removes an asker that does not return.
-func (e *gate) forget(who Asker) {
+func (e *gate) forget(who Requester) {
 	delete(e.reserved, who)
-	e.waiting = slices.DeleteFunc(e.waiting, func(w Asker) bool { return w == who })
+	e.waiting = slices.DeleteFunc(e.waiting, func(w Requester) bool { return w == who })
 }
 
 // Enter takes a slot for a reconcile that is about to write. If none is free it returns false, and the reconcile must end: the asker is
 // enqueued when a slot is reserved for it. Otherwise the caller must call leave.
-func (c *Connection) Enter(who Asker) (leave func(), entered bool) {
+func (c *Connection) Enter(who Requester) (leave func(), entered bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.gate.enter(who, time.Now()) {

@@ -22,7 +22,7 @@ func TestGateLimitsWorkersOfSlowHarvester(t *testing.T) {
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(q.ShutDown)
 	g.Expect(connections.Source(Machine).Start(t.Context(), q)).To(Succeed())
-	conn := &Connection{enqueuer: &connections.enqueuer, askers: map[Asker]string{}, awaiting: map[Asker]struct{}{}, ctx: context.Background()}
+	conn := &Connection{enqueuer: &connections.enqueuer, askers: map[Requester]string{}, awaiting: map[Requester]struct{}{}, ctx: context.Background()}
 	machine := machineAsker
 	var leave func()
 	for i := range room {
@@ -60,7 +60,7 @@ func TestGateServesInOrder(t *testing.T) {
 	waiting, newcomer := machineAsker(room), machineAsker(room+1)
 	g.Expect(e.enter(waiting, now)).To(BeFalse())
 	e.inside--
-	g.Expect(e.reserve(now)).To(Equal([]Asker{waiting}))
+	g.Expect(e.reserve(now)).To(Equal([]Requester{waiting}))
 	g.Expect(e.enter(newcomer, now)).To(BeFalse(), "the place is kept")
 	g.Expect(e.reserve(now)).To(BeEmpty())
 	g.Expect(e.enter(waiting, now)).To(BeTrue())
@@ -85,14 +85,14 @@ func TestUnusedReservationOfGateExpires(t *testing.T) {
 				g.Expect(e.enter(machineAsker(room+i), now)).To(BeFalse())
 			}
 			e.inside--
-			g.Expect(e.reserve(now)).To(Equal([]Asker{machineAsker(room)}))
+			g.Expect(e.reserve(now)).To(Equal([]Requester{machineAsker(room)}))
 			away(&e, &now)
-			g.Expect(e.reserve(now)).To(Equal([]Asker{machineAsker(room + 1)}))
+			g.Expect(e.reserve(now)).To(Equal([]Requester{machineAsker(room + 1)}))
 			g.Expect(e.enter(machineAsker(room+1), now)).To(BeTrue())
 		})
 	}
 }
 
-func machineAsker(i int) Asker {
-	return Asker{Kind: Machine, Key: client.ObjectKey{Name: fmt.Sprintf("m-%d", i)}}
+func machineAsker(i int) Requester {
+	return Requester{Kind: Machine, Key: client.ObjectKey{Name: fmt.Sprintf("m-%d", i)}}
 }

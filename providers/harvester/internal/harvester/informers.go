@@ -300,7 +300,7 @@ func (c *Connection) nodeChanged(was any, node *corev1.Node) {
 		equality.Semantic.DeepEqual(former.Spec.Taints, node.Spec.Taints) {
 		return
 	}
-	c.enqueueKind(func(who Asker) bool { return who.Kind == Cluster })
+	c.enqueueKind(func(who Requester) bool { return who.Kind == Cluster })
 	if labelled || turned {
 		c.enqueueMachinesOn(node.Name)
 	}

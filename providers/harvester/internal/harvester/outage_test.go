@@ -111,7 +111,7 @@ func attempts(w *fixture, many int, current func() *harvester.Problem) (said []s
 }
 
 // enqueuedSoFar returns how often each asker was enqueued by all events so far.
-func (w *fixture) enqueuedSoFar(all ...harvester.Asker) (counts []int) {
+func (w *fixture) enqueuedSoFar(all ...harvester.Requester) (counts []int) {
 	w.t.Helper()
 	for kind, queue := range w.queues {
 		last := w.asker(kind, "last")
@@ -132,7 +132,7 @@ func TestOutageBeforeConnectionEnqueuesOnce(t *testing.T) {
 	broken.set(true)
 	w.identity(kubeconfig)
 	cluster, machine := w.asker(harvester.Cluster, "c"), w.asker(harvester.Machine, "m")
-	for _, who := range []harvester.Asker{cluster, machine} {
+	for _, who := range []harvester.Requester{cluster, machine} {
 		w.Expect(w.waitForProblem(who).Reason).To(Equal(infrav1.HarvesterConnectionFailedReason))
 	}
 	current := func() *harvester.Problem {

@@ -20,7 +20,7 @@ import (
 // These tests affect the whole Harvester and are therefore not parallel.
 
 // watching returns a connection with a cache of the virtual machines of the fixture's namespace, and a short silence limit.
-func (w *fixture) watching(who harvester.Asker) *harvester.Connection {
+func (w *fixture) watching(who harvester.Requester) *harvester.Connection {
 	w.t.Helper()
 	w.connections.Silence = 2 * time.Second
 	w.identity(sim.Kubeconfig())
@@ -38,7 +38,7 @@ func (w *fixture) fault(name string, on bool) {
 
 func trouble(conn *harvester.Connection, namespaces ...string) func() string {
 	return func() string {
-		if problem := conn.Trouble(namespaces...); problem != nil {
+		if problem := conn.Problem(namespaces...); problem != nil {
 			return problem.Reason
 		}
 		return ""
@@ -54,7 +54,7 @@ func TestSilentWatchesAreDetected(t *testing.T) {
 	before := w.enqueued(who)
 	vm := w.virtualMachine("m")
 	w.Eventually(trouble(conn)).Should(Equal(infrav1.HarvesterSilentReason))
-	w.Expect(conn.Trouble().Message).To(ContainSubstring("delivered nothing for 2s"))
+	w.Expect(conn.Problem().Message).To(ContainSubstring("delivered nothing for 2s"))
 	w.Eventually(func() int { return w.enqueued(who) }).Should(BeNumerically(">", before), "who uses the connection hears of it")
 	known := &kubevirtv1.VirtualMachine{}
 	w.Expect(conn.Get(t.Context(), client.ObjectKeyFromObject(vm), known)).To(MatchError(apierrors.IsNotFound, "is not known"))

@@ -48,7 +48,7 @@ type fixture struct {
 	queues map[harvester.Kind]workqueue.TypedInterface[reconcile.Request]
 
 	mu    sync.Mutex
-	woken map[harvester.Asker]int
+	woken map[harvester.Requester]int
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -56,7 +56,7 @@ func newFixture(t *testing.T) *fixture {
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(timeout)
 	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
-	w := &fixture{WithT: g, t: t, client: sim.Client(), woken: map[harvester.Asker]int{}}
+	w := &fixture{WithT: g, t: t, client: sim.Client(), woken: map[harvester.Requester]int{}}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	g.Expect(w.client.Create(t.Context(), namespace)).To(Succeed())
 	w.namespace = namespace.Name
@@ -82,7 +82,7 @@ func (w *fixture) count(kind harvester.Kind) {
 				return
 			}
 			w.mu.Lock()
-			w.woken[harvester.Asker{Kind: kind, Key: request.NamespacedName}]++
+			w.woken[harvester.Requester{Kind: kind, Key: request.NamespacedName}]++
 			w.mu.Unlock()
 			queue.Done(request)
 		}
@@ -90,7 +90,7 @@ func (w *fixture) count(kind harvester.Kind) {
 }
 
 // enqueued returns how often an asker was enqueued.
-func (w *fixture) enqueued(who harvester.Asker) int {
+func (w *fixture) enqueued(who harvester.Requester) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.woken[who]
@@ -106,12 +106,12 @@ func (w *fixture) identity(kubeconfig []byte) {
 	}
 }
 
-func (w *fixture) asker(kind harvester.Kind, name string) harvester.Asker {
-	return harvester.Asker{Kind: kind, Key: client.ObjectKey{Namespace: w.namespace, Name: name}}
+func (w *fixture) asker(kind harvester.Kind, name string) harvester.Requester {
+	return harvester.Requester{Kind: kind, Key: client.ObjectKey{Namespace: w.namespace, Name: name}}
 }
 
 // waitForConnection polls until there is a connection.
-func (w *fixture) waitForConnection(who harvester.Asker) *harvester.Connection {
+func (w *fixture) waitForConnection(who harvester.Requester) *harvester.Connection {
 	w.t.Helper()
 	var conn *harvester.Connection
 	w.Eventually(func() bool {
@@ -122,7 +122,7 @@ func (w *fixture) waitForConnection(who harvester.Asker) *harvester.Connection {
 }
 
 // waitForProblem polls until there is a problem other than a pending connection.
-func (w *fixture) waitForProblem(who harvester.Asker) *harvester.Problem {
+func (w *fixture) waitForProblem(who harvester.Requester) *harvester.Problem {
 	w.t.Helper()
 	var problem *harvester.Problem
 	w.Eventually(func() bool {

@@ -48,8 +48,8 @@ const (
 	Machine
 )
 
-// Asker is an object that uses a connection. It is enqueued when the connection is established, lost or replaced.
-type Asker struct {
+// Requester is an object that uses a connection. It is enqueued when the connection is established, lost or replaced.
+type Requester struct {
 	Kind Kind
 	Key  client.ObjectKey
 }

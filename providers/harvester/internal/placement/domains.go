@@ -151,12 +151,12 @@ func inUse(cluster *infrav1.HarvesterCluster, domain string) bool {
 }
 
 // Observations returns what the hosts show about each domain of the cluster, for the shared state machine.
-func Observations(cluster *infrav1.HarvesterCluster, hosts []Host) []distribution.Observation {
+func Observations(cluster *infrav1.HarvesterCluster, hosts []Host) []distribution.DomainObservation {
 	domains := Domains(cluster, hosts)
-	seen := make([]distribution.Observation, len(domains))
+	seen := make([]distribution.DomainObservation, len(domains))
 	for i, domain := range domains {
 		members := domain.Members(hosts)
-		seen[i] = distribution.Observation{Name: domain.Name, ControlPlane: domain.ControlPlane, Attributes: attributes(domain, members)}
+		seen[i] = distribution.DomainObservation{Name: domain.Name, ControlPlane: domain.ControlPlane, Attributes: attributes(domain, members)}
 		seen[i].Health, seen[i].Reason, seen[i].Message = health(domain, members)
 	}
 	return seen
@@ -164,14 +164,14 @@ func Observations(cluster *infrav1.HarvesterCluster, hosts []Host) []distributio
 
 // Unobserved returns observations with unknown health while Harvester cannot be read. It covers the known domains with their published
 // attributes.
-func Unobserved(cluster *infrav1.HarvesterCluster, reason, message string) []distribution.Observation {
+func Unobserved(cluster *infrav1.HarvesterCluster, reason, message string) []distribution.DomainObservation {
 	domains := publishedDomains(cluster)
 	if len(cluster.Spec.FailureDomains) > 0 {
 		domains = Domains(cluster, nil)
 	}
-	seen := make([]distribution.Observation, len(domains))
+	seen := make([]distribution.DomainObservation, len(domains))
 	for i, domain := range domains {
-		seen[i] = distribution.Observation{
+		seen[i] = distribution.DomainObservation{
 			Name: domain.Name, ControlPlane: domain.ControlPlane, Attributes: attributes(domain, nil),
 			Health: distribution.Unknown, Reason: reason, Message: message,
 		}
@@ -207,14 +207,14 @@ func attributes(domain Domain, members []Host) map[string]string {
 func health(domain Domain, members []Host) (health distribution.Health, reason, message string) {
 	switch {
 	case len(members) == 0:
-		return distribution.Bad, infrav1.FailureDomainWithoutHostsReason, withoutHostsMessage(domain)
+		return distribution.Unhealthy, infrav1.FailureDomainWithoutHostsReason, withoutHostsMessage(domain)
 	case slices.ContainsFunc(members, func(h Host) bool { return h.Ready && h.Schedulable }):
-		return distribution.Good, "", ""
+		return distribution.Healthy, "", ""
 	case slices.ContainsFunc(members, func(h Host) bool { return h.Ready }):
-		return distribution.Bad, infrav1.FailureDomainHostsCordonedReason, fmt.Sprintf(
+		return distribution.Unhealthy, infrav1.FailureDomainHostsCordonedReason, fmt.Sprintf(
 			"no host accepts virtual machines, because the ready ones are cordoned or tainted: %s: uncordon one, or add another", hostNames(members))
 	default:
-		return distribution.Bad, infrav1.FailureDomainHostsUnhealthyReason, fmt.Sprintf(
+		return distribution.Unhealthy, infrav1.FailureDomainHostsUnhealthyReason, fmt.Sprintf(
 			"no host is ready to run virtual machines: %s: repair one, or add another", hostNames(members))
 	}
 }

@@ -96,7 +96,7 @@ func TestUnusualHostsDoNotChangeDomains(t *testing.T) {
 			all := hosts(node("h1", "a"), node("h2", "b"), other)
 			g.Expect(namesOf(placement.Domains(clusterOf(), all))).To(Equal([]string{"a", "b"}))
 			for _, seen := range placement.Observations(clusterOf(), all) {
-				g.Expect(seen.Health).To(Equal(distribution.Good))
+				g.Expect(seen.Health).To(Equal(distribution.Healthy))
 			}
 		})
 	}
@@ -131,9 +131,9 @@ func TestDomainHealth(t *testing.T) {
 			seen := placement.Observations(clusterOf(infrav1.HarvesterFailureDomain{Name: "a"}), hosts(tc.nodes...))
 			g.Expect(seen).To(HaveLen(1))
 			g.Expect(seen[0].Reason).To(Equal(tc.reason))
-			health := distribution.Bad
+			health := distribution.Unhealthy
 			if tc.reason == "" {
-				health = distribution.Good
+				health = distribution.Healthy
 			}
 			g.Expect(seen[0].Health).To(Equal(health))
 			g.Expect(seen[0].Message).To(notEmptyIf(tc.reason != ""))
@@ -196,7 +196,7 @@ func TestDomainWithoutHostsRemainsWhileInUse(t *testing.T) {
 	now := hosts(node("h1", "a"), node("h2", ""))
 	g.Expect(namesOf(placement.Domains(cluster, now))).To(Equal([]string{"a", "b"}))
 	seen := placement.Observations(cluster, now)
-	g.Expect(seen[1].Health).To(Equal(distribution.Bad))
+	g.Expect(seen[1].Health).To(Equal(distribution.Unhealthy))
 	g.Expect(seen[1].Reason).To(Equal(infrav1.FailureDomainWithoutHostsReason))
 
 	cluster.Spec.FailureDomainTopologyKey = "rack"
@@ -212,7 +212,7 @@ func TestUnobservedKeepsKnownDomains(t *testing.T) {
 	published(cluster, all)
 	before := placement.Observations(cluster, all)
 	for i, seen := range placement.Unobserved(cluster, "Why", "what") {
-		g.Expect(seen).To(Equal(distribution.Observation{
+		g.Expect(seen).To(Equal(distribution.DomainObservation{
 			Name: before[i].Name, ControlPlane: true, Health: distribution.Unknown, Reason: "Why", Message: "what", Attributes: before[i].Attributes,
 		}))
 	}
@@ -263,7 +263,7 @@ func TestHostStateDoesNotChangeDomains(t *testing.T) {
 			t.Fatalf("%v became %v", before, after)
 		}
 		for _, seen := range placement.Observations(cluster, placement.Hosts(nodes)) {
-			if (seen.Health == distribution.Bad) != (seen.Reason != "") {
+			if (seen.Health == distribution.Unhealthy) != (seen.Reason != "") {
 				t.Fatalf("%+v", seen)
 			}
 		}

@@ -125,7 +125,7 @@ func TestWaitsForCoversEveryPlacementReason(t *testing.T) {
 	g := NewWithT(t)
 	waits, err := providertest.ReasonsNamed("machines.go", "WaitsFor")
 	g.Expect(err).NotTo(HaveOccurred())
-	declared, err := providertest.ReasonsBeside("../../api/v1beta1/*.go", "FailureDomainNotFoundReason")
+	declared, err := providertest.SiblingReasons("../../api/v1beta1/*.go", "FailureDomainNotFoundReason")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(waits).To(ConsistOf(declared))
 	named, err := providertest.ReasonsNamed("[dm]*.go", "") // excludes hosts.go, whose reasons are those of an unreachable Harvester

@@ -22,7 +22,7 @@ import (
 
 // Connections returns the connection to a cluster's Harvester.
 type Connections interface {
-	Get(context.Context, harvester.Target, harvester.Asker) (*harvester.Connection, *harvester.Problem)
+	Get(context.Context, harvester.Target, harvester.Requester) (*harvester.Connection, *harvester.Problem)
 }
 
 // Harvester implements provider.Provider with the cached Nodes of Harvester.
@@ -44,7 +44,7 @@ func (Harvester) NewCluster() provider.Cluster { return &infrav1.HarvesterCluste
 func (Harvester) NewMachine() client.Object { return &infrav1.HarvesterMachine{} }
 
 // Domains observes the hosts of each failure domain of the cluster. While Harvester cannot be read, it returns the known domains.
-func (h Harvester) Domains(ctx context.Context, cluster provider.Cluster) ([]distribution.Observation, error) {
+func (h Harvester) Domains(ctx context.Context, cluster provider.Cluster) ([]distribution.DomainObservation, error) {
 	of, ok := cluster.(*infrav1.HarvesterCluster)
 	if !ok {
 		return nil, fmt.Errorf("reading failure domains: %T is not a HarvesterCluster", cluster)
@@ -66,7 +66,7 @@ func (Harvester) SeparatesWithin(cluster provider.Cluster) bool {
 }
 
 // Observe returns observations of the cluster's failure domains from hosts, or from problem if the hosts could not be read.
-func Observe(cluster *infrav1.HarvesterCluster, hosts []Host, problem *harvester.Problem) []distribution.Observation {
+func Observe(cluster *infrav1.HarvesterCluster, hosts []Host, problem *harvester.Problem) []distribution.DomainObservation {
 	if problem != nil {
 		return Unobserved(cluster, problem.Reason, problem.Message)
 	}
@@ -74,7 +74,7 @@ func Observe(cluster *infrav1.HarvesterCluster, hosts []Host, problem *harvester
 }
 
 func (h Harvester) hosts(ctx context.Context, cluster *infrav1.HarvesterCluster) ([]Host, *harvester.Problem) {
-	conn, problem := h.Connections.Get(ctx, harvester.TargetOf(cluster), harvester.Asker{Kind: harvester.Cluster, Key: client.ObjectKeyFromObject(cluster)})
+	conn, problem := h.Connections.Get(ctx, harvester.TargetOf(cluster), harvester.Requester{Kind: harvester.Cluster, Key: client.ObjectKeyFromObject(cluster)})
 	if problem != nil {
 		return nil, problem
 	}
@@ -106,14 +106,14 @@ func MayBeStale(problem *harvester.Problem) bool {
 	return problem != nil && problem.Reason != infrav1.HarvesterAccessDeniedReason
 }
 
-// Place reports a machine as existing as soon as an address may be allocated to it. A virtual machine that was created but not recorded is
+// Location reports a machine as existing as soon as an address may be allocated to it. A virtual machine that was created but not recorded is
 // found by its id, whichever domain the machine has been assigned in the meantime.
-func (Harvester) Place(machine client.Object) provider.Place {
+func (Harvester) Location(machine client.Object) provider.Location {
 	of, ok := machine.(*infrav1.HarvesterMachine)
 	if !ok {
-		return provider.Place{}
+		return provider.Location{}
 	}
-	return provider.Place{
+	return provider.Location{
 		Domain: of.Status.FailureDomain,
 		Exists: of.Spec.ProviderID != "" || of.Status.FailureDomain != "" || of.Status.AllocatedIPAddress != "" ||
 			conditions.IsTrue(of, infrav1.MachineCreatedCondition),

@@ -23,7 +23,7 @@ import (
 // unreachableConnections is an unreachable Harvester.
 type unreachableConnections struct{}
 
-func (unreachableConnections) Get(context.Context, harvester.Target, harvester.Asker) (*harvester.Connection, *harvester.Problem) {
+func (unreachableConnections) Get(context.Context, harvester.Target, harvester.Requester) (*harvester.Connection, *harvester.Problem) {
 	return nil, &harvester.Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: "no route to host"}
 }
 
@@ -56,9 +56,9 @@ func TestPlaceExists(t *testing.T) {
 			machine := placement.Harvester{}.NewMachine().(*infrav1.HarvesterMachine)
 			machine.Annotations = map[string]string{infrav1.MachineIDAnnotation: "written before anything"}
 			status.False(machine, infrav1.MachineCreatedCondition, infrav1.FailureDomainNotAssignedReason, "")
-			g.Expect(placement.Harvester{}.Place(machine)).To(BeZero())
+			g.Expect(placement.Harvester{}.Location(machine)).To(BeZero())
 			change(machine)
-			g.Expect(placement.Harvester{}.Place(machine)).To(Equal(shared.Place{Domain: machine.Status.FailureDomain, Exists: true}))
+			g.Expect(placement.Harvester{}.Location(machine)).To(Equal(shared.Location{Domain: machine.Status.FailureDomain, Exists: true}))
 		})
 	}
 }

@@ -21,7 +21,7 @@ import (
 func TestInvalidFailureDomainsAreReported(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 3, 2)
-	played := testworld.World{
+	played := testworld.Environment{
 		Client: w.client, Namespace: w.name, Provider: placement.Harvester{}, Domains: [3]string{zoneName(1), zoneName(2), zoneName(3)},
 		Group: infrav1.GroupVersion.Group, ClusterKind: "HarvesterCluster", MachineKind: "HarvesterMachine",
 		Cluster: func(cluster seam.Cluster) {

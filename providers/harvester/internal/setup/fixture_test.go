@@ -264,11 +264,11 @@ func (w *fixture) user() testworld.User {
 // remove deletes a HarvesterMachine with its Machine, as Cluster API would, and waits until neither exists.
 func (w *fixture) remove(machine *infrav1.HarvesterMachine) {
 	w.t.Helper()
-	w.user().Remove(machine)
+	w.user().Delete(machine)
 }
 
 // waitForDeletion waits until the object no longer exists.
 func (w *fixture) waitForDeletion(from client.Client, o client.Object) {
 	w.t.Helper()
-	testworld.User{T: w.t, G: w.WithT, Client: from}.Gone(o)
+	testworld.User{T: w.t, G: w.WithT, Client: from}.WaitForDeletion(o)
 }

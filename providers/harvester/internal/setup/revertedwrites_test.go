@@ -41,7 +41,7 @@ func TestRemovedFinalizerBacksOff(t *testing.T) {
 	writes, config := w.user().Writes(w.config)
 	w.config = config
 	w.start()
-	writes.CalmDown(machine)
+	writes.WaitForBackoff(machine)
 	message := w.user().Condition(machine, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved)
 	w.Expect(message).To(ContainSubstring("does not store the finalizer " + infrav1.MachineFinalizer))
 	vms := &kubevirtv1.VirtualMachineList{}
@@ -58,10 +58,10 @@ func TestConflictingMachineWritesBackOff(t *testing.T) {
 	machine := w.machine("c", "m", zoneName(1))
 	writes, config := w.user().Writes(w.config)
 	w.config = config
-	writes.Lose(machine)
+	writes.Conflict(machine)
 	w.start()
-	writes.CalmDown(machine)
-	writes.Lose()
+	writes.WaitForBackoff(machine)
+	writes.Conflict()
 	w.waitForProvisioned(machine)
 }
 
@@ -79,11 +79,11 @@ func TestConflictingOrRevertedWritesBackOff(t *testing.T) {
 	// Not parallel: objects of other tests would enqueue the objects of this one.
 	w := newFixtureWithoutManager(t)
 	w.host("h", zoneName(1))
-	quarrel, config := w.user().Quarrel(w.config, "")
+	quarrel, config := w.user().Contention(w.config, "")
 	w.config = config
 	admin, err := clientcmd.RESTConfigFromKubeConfig(w.sim.Kubeconfig())
 	w.Expect(err).NotTo(HaveOccurred())
-	onHarvester, config := testworld.User{T: t, G: w.WithT, Client: w.harvester}.Quarrel(admin, "")
+	onHarvester, config := testworld.User{T: t, G: w.WithT, Client: w.harvester}.Contention(admin, "")
 	onHarvester.Events = w.client
 	w.identity(testworld.Kubeconfig(w.user(), config, "default"))
 	w.start()

@@ -76,20 +76,20 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := addCluster(ctx, mgr, o, &harvestercluster.Reconciler{Connections: connections, Workloads: workloads, Consent: o.Consent}, metrics); err != nil {
 		return err
 	}
-	if err := (&identitysecret.Reconciler{Client: mgr.GetClient(), Namespace: o.Namespace, Recorder: manager.Recorder(mgr, "identitysecret")}).SetupWithManager(ctx, mgr, watch.Workers(o.Clusters)); err != nil {
+	if err := (&identitysecret.Reconciler{Client: mgr.GetClient(), Namespace: o.Namespace, Recorder: manager.Recorder(mgr, "identitysecret")}).SetupWithManager(ctx, mgr, watch.Concurrency(o.Clusters)); err != nil {
 		return fmt.Errorf("adding the controller of identity Secrets: %w", err)
 	}
 	if err := (&harvestermachine.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Connections: connections, Addresses: &ipam.Claimer{}, Workloads: workloads,
 		Recorder: manager.Recorder(mgr, "harvestermachine"),
-	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Machines)); err != nil {
+	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Concurrency(o.Machines)); err != nil {
 		return fmt.Errorf("adding HarvesterMachine controller: %w", err)
 	}
 	if err := controllers.Add(ctx, mgr, o.WatchFilter, controllers.Of{Provider: of, Metrics: metrics}, o.Common); err != nil {
 		return err
 	}
 	if err := (&nodes.Reconciler{Client: mgr.GetClient(), Provider: of, Workloads: workloads, Recorder: manager.Recorder(mgr, "nodelabels")}).
-		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Labels)); err != nil {
+		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Concurrency(o.Labels)); err != nil {
 		return fmt.Errorf("adding controller of Nodes' labels: %w", err)
 	}
 	return nil
@@ -111,7 +111,7 @@ func addCluster(ctx context.Context, mgr ctrl.Manager, o Options, r *harvestercl
 	c, recorder := mgr.GetClient(), manager.Recorder(mgr, "harvestercluster")
 	r.Client, r.Live, r.Recorder = c, mgr.GetAPIReader(), recorder
 	r.Domains = &publish.Publisher{Client: c, Recorder: recorder, Clock: clock.RealClock{}, Metrics: metrics}
-	if err := r.SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {
+	if err := r.SetupWithManager(ctx, mgr, o.WatchFilter, watch.Concurrency(o.Clusters)); err != nil {
 		return fmt.Errorf("adding HarvesterCluster controller: %w", err)
 	}
 	return nil

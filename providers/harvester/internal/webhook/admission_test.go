@@ -83,10 +83,10 @@ func testCopies(t *testing.T, api *rulestest.APIServer) {
 			return o
 		}
 		refused := fmt.Sprintf("metadata.annotations[%s]: Forbidden", tc.id)
-		rulestest.Refused(g, api.Create(ctx, with(name+"-copy", "id-1", name+"-first")), refused)
+		rulestest.Rejected(g, api.Create(ctx, with(name+"-copy", "id-1", name+"-first")), refused)
 		moved := with(name+"-first", "id-1", name+"-first")
 		g.Expect(api.Create(ctx, moved)).To(Succeed(), "as clusterctl move makes it")
-		rulestest.Refused(g, api.Create(ctx, with(name+"-copy", "id-1", "")), refused)
+		rulestest.Rejected(g, api.Create(ctx, with(name+"-copy", "id-1", "")), refused)
 		g.Expect(api.Create(ctx, with(name+"-older", "id-2", ""))).To(Succeed(), "as it is moved from an earlier release")
 		g.Expect(api.Delete(ctx, moved)).To(Succeed())
 	}
@@ -94,11 +94,11 @@ func testCopies(t *testing.T, api *rulestest.APIServer) {
 	template.Spec.Template.Spec = validMachine()
 	template.Spec.Template.Spec.ProviderID = ""
 	template.Spec.Template.ObjectMeta.Annotations = map[string]string{infrav1.MachineIDAnnotation: "id-1"}
-	rulestest.Refused(g, api.Create(ctx, template), "spec.template.metadata.annotations["+infrav1.MachineIDAnnotation+"]: Forbidden")
+	rulestest.Rejected(g, api.Create(ctx, template), "spec.template.metadata.annotations["+infrav1.MachineIDAnnotation+"]: Forbidden")
 	classed := &infrav1.HarvesterClusterTemplate{ObjectMeta: rulestest.Named("template-of-a-cluster")}
 	classed.Spec.Template.Spec = validCluster()
 	classed.Spec.Template.ObjectMeta.Annotations = map[string]string{infrav1.ClusterIDAnnotation: "id-1"}
-	rulestest.Refused(g, api.Create(ctx, classed), "spec.template.metadata.annotations["+infrav1.ClusterIDAnnotation+"]: Forbidden")
+	rulestest.Rejected(g, api.Create(ctx, classed), "spec.template.metadata.annotations["+infrav1.ClusterIDAnnotation+"]: Forbidden")
 }
 
 func testClusterAdmission(t *testing.T, api *rulestest.APIServer) {
@@ -115,7 +115,7 @@ func testClusterAdmission(t *testing.T, api *rulestest.APIServer) {
 	} {
 		broken := cluster.DeepCopy()
 		change(&broken.Spec)
-		rulestest.Refused(g, api.Create(ctx, broken), want)
+		rulestest.Rejected(g, api.Create(ctx, broken), want)
 	}
 	g.Expect(api.Create(ctx, cluster)).To(Succeed())
 	g.Expect(cluster.Spec.Distribution.GracePeriodSeconds).To(HaveValue(BeEquivalentTo(120)), "the CRD's default")
@@ -127,7 +127,7 @@ func testClusterAdmission(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Update(ctx, cluster)).To(Succeed())
 	g.Expect(api.Warnings()).To(ContainElement(HavePrefix("spec.distribution.failureDomains[0].name: ")))
 	cluster.Spec.ControlPlaneEndpoint.Host, cluster.Spec.TargetNamespace = "172.17.1.11", "other"
-	rulestest.Refused(g, api.Update(ctx, cluster), "spec.controlPlaneEndpoint: Forbidden", "spec.targetNamespace: Forbidden")
+	rulestest.Rejected(g, api.Update(ctx, cluster), "spec.controlPlaneEndpoint: Forbidden", "spec.targetNamespace: Forbidden")
 }
 
 // testUnspecifiedEndpoint repeatedly applies the topology controller's output for a template with an unspecified address.
@@ -176,7 +176,7 @@ func testDomainInUse(t *testing.T, api *rulestest.APIServer) {
 	changed := cluster.DeepCopy()
 	changed.Spec.FailureDomains = []infrav1.HarvesterFailureDomain{{Name: "zone-a", TopologyValue: "zone-d"}}
 	err := api.Update(ctx, changed)
-	rulestest.Refused(g, err, "spec.failureDomains: Forbidden", "spec.failureDomains: Forbidden")
+	rulestest.Rejected(g, err, "spec.failureDomains: Forbidden", "spec.failureDomains: Forbidden")
 	g.Expect(err).To(MatchError(And(ContainSubstring("must not remove failure domain zone-a or change its hosts: HarvesterMachine elsewhere is in it"),
 		ContainSubstring("must not remove failure domain zone-b"), ContainSubstring("Cordoned"))))
 	cluster.Spec.FailureDomains[1].TopologyKey = "topology.kubernetes.io/zone"
@@ -187,7 +187,7 @@ func testDomainInUse(t *testing.T, api *rulestest.APIServer) {
 	found.Labels, found.Spec.FailureDomains = cluster.Labels, nil
 	g.Expect(api.Create(ctx, found)).To(Succeed())
 	found.Spec.FailureDomainTopologyKey = "example.com/rack"
-	rulestest.Refused(g, api.Update(ctx, found.DeepCopy()), "spec.failureDomainTopologyKey: Forbidden")
+	rulestest.Rejected(g, api.Update(ctx, found.DeepCopy()), "spec.failureDomainTopologyKey: Forbidden")
 
 	testFoundDomainInUse(t, api, found)
 	testListTakenAway(t, api, cluster)
@@ -226,10 +226,10 @@ func testFoundDomainInUse(t *testing.T, api *rulestest.APIServer, cluster *infra
 		return api.Update(ctx, cluster, client.DryRunAll)
 	}
 	err := list(infrav1.HarvesterFailureDomain{Name: "zone-a"})
-	rulestest.Refused(g, err, "spec.failureDomains: Forbidden")
+	rulestest.Rejected(g, err, "spec.failureDomains: Forbidden")
 	g.Expect(err).To(MatchError(And(ContainSubstring("must not remove failure domain zone-b or change its hosts: HarvesterMachine elsewhere is in it"),
 		ContainSubstring("topology.kubernetes.io/zone=zone-b"))))
-	rulestest.Refused(g, list(infrav1.HarvesterFailureDomain{Name: "zone-a", TopologyKey: "example.com/rack"}, infrav1.HarvesterFailureDomain{Name: "zone-b"}),
+	rulestest.Rejected(g, list(infrav1.HarvesterFailureDomain{Name: "zone-a", TopologyKey: "example.com/rack"}, infrav1.HarvesterFailureDomain{Name: "zone-b"}),
 		"spec.failureDomains: Forbidden")
 	g.Expect(list(infrav1.HarvesterFailureDomain{Name: "zone-b"}, infrav1.HarvesterFailureDomain{Name: "zone-a", TopologyKey: "topology.kubernetes.io/zone"})).
 		To(Succeed(), "their hosts are the same")
@@ -239,7 +239,7 @@ func testFoundDomainInUse(t *testing.T, api *rulestest.APIServer, cluster *infra
 		{Name: "zone-a", Attributes: map[string]string{infrav1.TopologyKeyAttribute: "kubernetes.io/hostname", infrav1.TopologyValueAttribute: "host-1"}},
 	}
 	g.Expect(api.Status().Update(ctx, cluster)).To(Succeed())
-	rulestest.Refused(g, list(infrav1.HarvesterFailureDomain{Name: "zone-a"}), "spec.failureDomains: Forbidden")
+	rulestest.Rejected(g, list(infrav1.HarvesterFailureDomain{Name: "zone-a"}), "spec.failureDomains: Forbidden")
 	g.Expect(list(infrav1.HarvesterFailureDomain{Name: "zone-a", TopologyKey: "kubernetes.io/hostname", TopologyValue: "host-1"})).
 		To(Succeed(), "the domain was a host, and zone-b was not published")
 }
@@ -250,7 +250,7 @@ func testListTakenAway(t *testing.T, api *rulestest.APIServer, cluster *infrav1.
 	g, ctx := NewWithT(t), t.Context()
 	other := cluster.DeepCopy()
 	other.Spec.FailureDomains, other.Spec.FailureDomainTopologyKey = nil, "example.com/rack"
-	rulestest.Refused(g, api.Update(ctx, other), "spec.failureDomains: Forbidden", "spec.failureDomains: Forbidden")
+	rulestest.Rejected(g, api.Update(ctx, other), "spec.failureDomains: Forbidden", "spec.failureDomains: Forbidden")
 	same := cluster.DeepCopy()
 	same.Spec.FailureDomains = nil
 	g.Expect(api.Update(ctx, same, client.DryRunAll)).To(Succeed(), "the labels of hosts define the same domains")
@@ -262,14 +262,14 @@ func testClusterTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
 	template := &infrav1.HarvesterClusterTemplate{ObjectMeta: rulestest.Named("template")}
 	template.Spec.Template.Spec = validCluster()
 	template.Spec.Template.Spec.TargetNamespace = "a.b"
-	rulestest.Refused(g, api.Create(ctx, template.DeepCopy()), "spec.template.spec.targetNamespace: Invalid value")
+	rulestest.Rejected(g, api.Create(ctx, template.DeepCopy()), "spec.template.spec.targetNamespace: Invalid value")
 	template.Spec.Template.Spec.TargetNamespace = ""
 	template.Spec.Template.Spec.IdentitySecret.Name = ""
 	g.Expect(api.Create(ctx, template)).To(Succeed(), "the ClusterClass fills them in")
 	template.Spec.Template.Spec.TargetNamespace = "workloads"
 	g.Expect(api.Update(ctx, template)).To(Succeed(), "the topology controller passes it on")
 	template.Spec.Template.Spec.LoadBalancerConfig.Listeners[0].Port = 0
-	rulestest.Refused(g, api.Update(ctx, template), "spec.template.spec.loadBalancerConfig.listeners[0].port: Invalid value")
+	rulestest.Rejected(g, api.Update(ctx, template), "spec.template.spec.loadBalancerConfig.listeners[0].port: Invalid value")
 }
 
 func testMachineAdmission(t *testing.T, api *rulestest.APIServer) {
@@ -290,26 +290,26 @@ func testMachineAdmission(t *testing.T, api *rulestest.APIServer) {
 			g.Expect(rulestest.Causes(api.Create(ctx, broken))).To(ContainElement(want))
 			continue
 		}
-		rulestest.Refused(g, api.Create(ctx, broken), want)
+		rulestest.Rejected(g, api.Create(ctx, broken), want)
 	}
 	g.Expect(api.Create(ctx, machine)).To(Succeed())
 	machine.Spec.ProviderID = "harvester://7c9f0b7e"
 	g.Expect(api.Update(ctx, machine)).To(Succeed(), "the controller's")
 	machine.Spec.Memory = "8Gi"
-	rulestest.Refused(g, api.Update(ctx, machine), "spec.memory: Forbidden")
+	rulestest.Rejected(g, api.Update(ctx, machine), "spec.memory: Forbidden")
 }
 
 func testMachineTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	type spec = infrav1.HarvesterMachineSpec
-	rulestest.Refused(g, api.Create(ctx, newTemplate(func(s *spec) { s.ProviderID = "harvester://a" })), "spec.template.spec.providerID: Forbidden")
+	rulestest.Rejected(g, api.Create(ctx, newTemplate(func(s *spec) { s.ProviderID = "harvester://a" })), "spec.template.spec.providerID: Forbidden")
 	template := newTemplate(func(*spec) {})
 	g.Expect(api.Create(ctx, template)).To(Succeed())
 	template.Spec.Template.ObjectMeta.Labels = map[string]string{"a": "b"}
 	g.Expect(api.Update(ctx, template)).To(Succeed(), "labels of machines to come")
 	template.Spec.Template.Spec.CPU = 8
-	rulestest.Refused(g, api.Update(ctx, template), "spec.template.spec.cpu: Forbidden")
+	rulestest.Rejected(g, api.Update(ctx, template), "spec.template.spec.cpu: Forbidden")
 }
 
 // testOlderClient writes objects with an older API version: an existing one with fields that this version does not have, and a new one.

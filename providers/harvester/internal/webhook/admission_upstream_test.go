@@ -27,7 +27,7 @@ func testUpstreamManifests(t *testing.T, api *rulestest.APIServer) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			for _, manifest := range rulestest.Manifests(t, file) {
-				NewWithT(t).Expect(api.Takes(t.Context(), t, manifest)).To(Succeed(), "%s %s", manifest.GetKind(), manifest.GetName())
+				NewWithT(t).Expect(api.Accepts(t.Context(), t, manifest)).To(Succeed(), "%s %s", manifest.GetKind(), manifest.GetName())
 			}
 		})
 	}
@@ -44,7 +44,7 @@ func testOurTemplates(t *testing.T, api *rulestest.APIServer) {
 	for _, file := range files {
 		for _, manifest := range rulestest.Manifests(t, file) {
 			if manifest.GroupVersionKind().GroupVersion() == infrav1.GroupVersion {
-				g.Expect(api.Takes(t.Context(), t, manifest)).To(Succeed(), "%s %s", manifest.GetKind(), manifest.GetName())
+				g.Expect(api.Accepts(t.Context(), t, manifest)).To(Succeed(), "%s %s", manifest.GetKind(), manifest.GetName())
 			}
 		}
 	}

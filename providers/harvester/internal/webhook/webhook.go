@@ -64,8 +64,8 @@ func (w Webhooks) kinds(reader client.Reader) []rules.Kind {
 }
 
 // Written returns the create validation of every kind, for objects in either version outside of a webhook.
-func Written() (rules.Written, error) {
-	return rules.NewWritten(func(scheme *runtime.Scheme) error {
+func Written() (rules.Validators, error) {
+	return rules.NewValidators(func(scheme *runtime.Scheme) error {
 		return errors.Join(infrav1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
 	}, Webhooks{}.kinds(nil)...)
 }

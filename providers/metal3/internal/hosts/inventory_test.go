@@ -93,7 +93,7 @@ func TestInventoryAcceptsOlderVersionAfterEtcdRestore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newInventory(t, in("a", "1", takenBy("first"), version(11)))
-		<-time.After(patch.Lag + time.Second)
+		<-time.After(patch.CacheLag + time.Second)
 		d.Upsert(in("a", "1", version(10)))
 		d.Expect(d.HeldBy(machine("first"))).To(BeEmpty())
 		d.Expect(d.reserve(wants("second", "a"))).To(Equal("1"))

@@ -46,7 +46,7 @@ func (r *refusals) record(key machineAndHost, version string, cause error, now t
 	if r.byPair == nil {
 		r.byPair = map[machineAndHost]Refusal{}
 	}
-	r.byPair[key] = Refusal{Version: version, Message: reconcile.RefusedMessage("BareMetalHost", key.host.Name, cause), until: now.Add(reconcile.RefusedPause)}
+	r.byPair[key] = Refusal{Version: version, Message: reconcile.RejectedMessage("BareMetalHost", key.host.Name, cause), until: now.Add(reconcile.RefusedPause)}
 }
 
 // of returns the hosts that the machine must not try now, by name.
@@ -75,7 +75,7 @@ func (h *Hosts) Reserve(requirements Requirements) (Host, Reasons, bool) {
 
 // recordRefusal sets the host aside if cause is a rejection by the API server. Otherwise the machine must call Reserve again.
 func (h *Hosts) recordRefusal(host Host, machine types.NamespacedName, cause error) error {
-	if !reconcile.IsRefused(cause) {
+	if !reconcile.IsRejected(cause) {
 		h.Inventory.Forget(machine)
 		return cause
 	}

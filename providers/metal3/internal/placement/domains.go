@@ -31,13 +31,13 @@ const (
 )
 
 // Observations returns the observed state of each failure domain of the cluster, as input of the shared state machine.
-func Observations(cluster *infrav1.Metal3Cluster, all []hosts.Host) []distribution.Observation {
+func Observations(cluster *infrav1.Metal3Cluster, all []hosts.Host) []distribution.DomainObservation {
 	byDomain := map[string]hosts.Reasons{}
 	for _, domain := range cluster.Spec.FailureDomains {
 		// Without a machine, hosts are excluded only for their own state.
 		_, byDomain[domain.Name] = hosts.Choose(in(all, domain.Name), hosts.Requirements{Domain: domain.Name})
 	}
-	observations := make([]distribution.Observation, len(cluster.Spec.FailureDomains))
+	observations := make([]distribution.DomainObservation, len(cluster.Spec.FailureDomains))
 	for i, domain := range cluster.Spec.FailureDomains {
 		observations[i] = observe(domain, byDomain[domain.Name])
 	}
@@ -56,13 +56,13 @@ func in(all []hosts.Host, domain string) []hosts.Host {
 
 // observe reports a failure domain as healthy as long as one of its hosts is: hosts that are in use or being prepared are merely
 // not free. A host that is kept for reuse counts as free, because some machine can claim it.
-func observe(domain clusterv1.FailureDomain, found hosts.Reasons) distribution.Observation {
+func observe(domain clusterv1.FailureDomain, found hosts.Reasons) distribution.DomainObservation {
 	free := found.Total + found.Counts[hosts.KeptForReuse]
 	for _, n := range found.Counts {
 		free -= n
 	}
-	o := distribution.Observation{
-		Name: domain.Name, ControlPlane: ptr.Deref(domain.ControlPlane, false), Health: distribution.Good,
+	o := distribution.DomainObservation{
+		Name: domain.Name, ControlPlane: ptr.Deref(domain.ControlPlane, false), Health: distribution.Healthy,
 		Attributes: maps.Clone(domain.Attributes), Capacity: ptr.To(int32(min(free, math.MaxInt32))), //nolint:gosec // limited
 	}
 	if o.Attributes == nil {
@@ -71,9 +71,9 @@ func observe(domain clusterv1.FailureDomain, found hosts.Reasons) distribution.O
 	o.Attributes[HostsAttribute], o.Attributes[FreeHostsAttribute] = strconv.Itoa(found.Total), strconv.Itoa(free)
 	switch {
 	case found.Total == 0:
-		o.Health, o.Reason, o.Message = distribution.Bad, infrav1.FailureDomainWithoutHostsReason, withoutHosts(domain.Name)
+		o.Health, o.Reason, o.Message = distribution.Unhealthy, infrav1.FailureDomainWithoutHostsReason, withoutHosts(domain.Name)
 	case found.AllBroken():
-		o.Health, o.Reason, o.Message = distribution.Bad, infrav1.FailureDomainHostsUnhealthyReason, unhealthy(found)
+		o.Health, o.Reason, o.Message = distribution.Unhealthy, infrav1.FailureDomainHostsUnhealthyReason, unhealthy(found)
 	}
 	return o
 }

@@ -44,13 +44,13 @@ func TestObservations(t *testing.T) {
 		reason   string
 		capacity int32
 	}{
-		"no hosts":              {[]hosts.Host{host("b", "")}, distribution.Bad, infrav1.FailureDomainWithoutHostsReason, 0},
-		"free hosts":            {[]hosts.Host{host("a", ""), host("a", ""), host("b", "")}, distribution.Good, "", 2},
-		"all in use":            {[]hosts.Host{host("a", hosts.InUse), host("a", hosts.InUse)}, distribution.Good, "", 0},
-		"all being prepared":    {[]hosts.Host{host("a", hosts.NotReady)}, distribution.Good, "", 0},
-		"kept for reuse":        {[]hosts.Host{keptHost, host("a", hosts.InUse)}, distribution.Good, "", 1},
-		"some in error":         {[]hosts.Host{host("a", hosts.InError), host("a", hosts.InUse)}, distribution.Good, "", 0},
-		"all broken in its way": {[]hosts.Host{host("a", hosts.InError), host("a", hosts.Unhealthy), host("a", hosts.Detached)}, distribution.Bad, infrav1.FailureDomainHostsUnhealthyReason, 0},
+		"no hosts":              {[]hosts.Host{host("b", "")}, distribution.Unhealthy, infrav1.FailureDomainWithoutHostsReason, 0},
+		"free hosts":            {[]hosts.Host{host("a", ""), host("a", ""), host("b", "")}, distribution.Healthy, "", 2},
+		"all in use":            {[]hosts.Host{host("a", hosts.InUse), host("a", hosts.InUse)}, distribution.Healthy, "", 0},
+		"all being prepared":    {[]hosts.Host{host("a", hosts.NotReady)}, distribution.Healthy, "", 0},
+		"kept for reuse":        {[]hosts.Host{keptHost, host("a", hosts.InUse)}, distribution.Healthy, "", 1},
+		"some in error":         {[]hosts.Host{host("a", hosts.InError), host("a", hosts.InUse)}, distribution.Healthy, "", 0},
+		"all broken in its way": {[]hosts.Host{host("a", hosts.InError), host("a", hosts.Unhealthy), host("a", hosts.Detached)}, distribution.Unhealthy, infrav1.FailureDomainHostsUnhealthyReason, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,7 +129,7 @@ func TestWaitsFor(t *testing.T) {
 	g := NewWithT(t)
 	waits, err := providertest.ReasonsNamed("machines.go", "WaitsFor")
 	g.Expect(err).NotTo(HaveOccurred())
-	declared, err := providertest.ReasonsBeside("../../api/v1beta2/*.go", "FailureDomainNotFoundReason")
+	declared, err := providertest.SiblingReasons("../../api/v1beta2/*.go", "FailureDomainNotFoundReason")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(waits).To(ConsistOf(declared))
 	named, err := providertest.ReasonsNamed("*.go", "")

@@ -32,7 +32,7 @@ func (Metal3) NewCluster() provider.Cluster { return &infrav1.Metal3Cluster{} }
 func (Metal3) NewMachine() client.Object { return &infrav1.Metal3Machine{} }
 
 // Domains observes the hosts of each failure domain that the cluster lists.
-func (m Metal3) Domains(ctx context.Context, cluster provider.Cluster) ([]distribution.Observation, error) {
+func (m Metal3) Domains(ctx context.Context, cluster provider.Cluster) ([]distribution.DomainObservation, error) {
 	metal3, ok := cluster.(*infrav1.Metal3Cluster)
 	if !ok {
 		return nil, fmt.Errorf("observing failure domains: %T is not a Metal3Cluster", cluster)
@@ -42,7 +42,7 @@ func (m Metal3) Domains(ctx context.Context, cluster provider.Cluster) ([]distri
 }
 
 // Observe is Domains for a Metal3Cluster. It also returns the observed hosts: all hosts of the namespace.
-func (m Metal3) Observe(ctx context.Context, cluster *infrav1.Metal3Cluster) ([]distribution.Observation, []hosts.Host, error) {
+func (m Metal3) Observe(ctx context.Context, cluster *infrav1.Metal3Cluster) ([]distribution.DomainObservation, []hosts.Host, error) {
 	all, err := hosts.List(ctx, m.Client, cluster.Namespace)
 	if err != nil {
 		return nil, nil, err
@@ -50,13 +50,13 @@ func (m Metal3) Observe(ctx context.Context, cluster *infrav1.Metal3Cluster) ([]
 	return Observations(cluster, all), all, nil
 }
 
-// Place counts a machine as existing as soon as it may have claimed a host: the annotation is stored before the claim.
-func (Metal3) Place(machine client.Object) provider.Place {
+// Location counts a machine as existing as soon as it may have claimed a host: the annotation is stored before the claim.
+func (Metal3) Location(machine client.Object) provider.Location {
 	metal3, ok := machine.(*infrav1.Metal3Machine)
 	if !ok {
-		return provider.Place{}
+		return provider.Location{}
 	}
-	return provider.Place{
+	return provider.Location{
 		Domain: metal3.Status.FailureDomain,
 		Exists: metal3.Annotations[infrav1.HostAnnotation] != "" || metal3.Spec.ProviderID != "",
 	}

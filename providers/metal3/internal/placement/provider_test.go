@@ -39,8 +39,8 @@ func TestDomains(t *testing.T) {
 	g.Expect(metal3.Domains(t.Context(), cluster)).To(BeEmpty())
 	cluster.Spec.FailureDomains = []clusterv1.FailureDomain{{Name: "a", ControlPlane: ptr.To(true)}, {Name: "b"}}
 	g.Expect(metal3.Domains(t.Context(), cluster)).To(HaveExactElements(
-		And(HaveField("Name", "a"), HaveField("Health", distribution.Good), HaveField("Capacity", HaveValue(BeEquivalentTo(1)))),
-		And(HaveField("Name", "b"), HaveField("Health", distribution.Bad))))
+		And(HaveField("Name", "a"), HaveField("Health", distribution.Healthy), HaveField("Capacity", HaveValue(BeEquivalentTo(1)))),
+		And(HaveField("Name", "b"), HaveField("Health", distribution.Unhealthy))))
 	_, err := metal3.Domains(t.Context(), &providertest.Cluster{})
 	g.Expect(err).To(HaveOccurred())
 }
@@ -50,11 +50,11 @@ func TestPlaceExists(t *testing.T) {
 	g := NewWithT(t)
 	metal3 := placement.Metal3{}
 	machine := metal3.NewMachine().(*infrav1.Metal3Machine)
-	g.Expect(metal3.Place(machine)).To(BeZero())
+	g.Expect(metal3.Location(machine)).To(BeZero())
 	machine.Annotations = map[string]string{infrav1.HostAnnotation: "ns/one"}
-	g.Expect(metal3.Place(machine)).To(Equal(shared.Place{Exists: true}))
+	g.Expect(metal3.Location(machine)).To(Equal(shared.Location{Exists: true}))
 	machine.Status.FailureDomain = "a"
-	g.Expect(metal3.Place(machine)).To(Equal(shared.Place{Domain: "a", Exists: true}))
+	g.Expect(metal3.Location(machine)).To(Equal(shared.Location{Domain: "a", Exists: true}))
 }
 
 func TestCapacity(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 func TestMisconfiguredFailureDomainsAreReported(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, simulator.Racks(3, 2))
-	played := testworld.World{
+	played := testworld.Environment{
 		Client: f.client, Namespace: f.name, Provider: placement.Metal3{}, Domains: [3]string{"rack-1", "rack-2", "rack-3"},
 		Group: infrav1.GroupVersion.Group, ClusterKind: "Metal3Cluster", MachineKind: "Metal3Machine",
 		Cluster: func(cluster seam.Cluster) {

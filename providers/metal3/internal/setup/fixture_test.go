@@ -220,12 +220,12 @@ func (f *fixture) user() testworld.User {
 // deleteMachine deletes a Metal3Machine with its Machine, as Cluster API would, and waits for their deletion.
 func (f *fixture) deleteMachine(machine *infrav1.Metal3Machine) {
 	f.t.Helper()
-	f.user().Remove(machine)
+	f.user().Delete(machine)
 }
 
 func (f *fixture) waitForDeletion(o client.Object) {
 	f.t.Helper()
-	f.user().Gone(o)
+	f.user().WaitForDeletion(o)
 }
 
 // setIntendedHost stores on a machine, while no manager runs, the host that it is about to claim.

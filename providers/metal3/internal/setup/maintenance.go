@@ -23,18 +23,18 @@ import (
 // addMaintenance adds the controllers for machines that already have a host.
 func addMaintenance(ctx context.Context, mgr ctrl.Manager, o Options, workloads clustercache.ClusterCache, ours *hosts.Hosts) error {
 	if err := (&metal3machinetemplate.Reconciler{Client: mgr.GetClient()}).
-		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.MachineTemplates)); err != nil {
+		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Concurrency(o.MachineTemplates)); err != nil {
 		return fmt.Errorf("adding Metal3MachineTemplate controller: %w", err)
 	}
 	c := mgr.GetClient()
 	if err := (&nodes.Reconciler{Client: c, Provider: placement.Metal3{Client: c}, Workloads: workloads, Source: LabelSource{Client: c}, Recorder: manager.Recorder(mgr, "nodelabels")}).
-		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Labels)); err != nil {
+		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Concurrency(o.Labels)); err != nil {
 		return fmt.Errorf("adding controller of Nodes' labels: %w", err)
 	}
 	if err := (&metal3remediation.Reconciler{
 		Client: mgr.GetClient(), Hosts: ours, Workloads: workloads, Clock: clock.RealClock{},
 		Recorder: manager.Recorder(mgr, "metal3remediation"),
-	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Remediations)); err != nil {
+	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Concurrency(o.Remediations)); err != nil {
 		return fmt.Errorf("adding Metal3Remediation controller: %w", err)
 	}
 	return nil

@@ -39,7 +39,7 @@ func TestRemovedFinalizerIsReportedWithBackoff(t *testing.T) {
 	writes, config := f.user().Writes(f.config)
 	f.config = config
 	f.start()
-	writes.CalmDown(machine)
+	writes.WaitForBackoff(machine)
 	message := f.user().Condition(machine, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved)
 	f.Expect(message).To(ContainSubstring("does not store the finalizer " + infrav1.MachineFinalizer))
 	hosts := &bmov1alpha1.BareMetalHostList{}
@@ -56,10 +56,10 @@ func TestLostWritesAreRepeatedWithBackoff(t *testing.T) {
 	machine := f.machine("c", "m", "")
 	writes, config := f.user().Writes(f.config)
 	f.config = config
-	writes.Lose(machine)
+	writes.Conflict(machine)
 	f.start()
-	writes.CalmDown(machine)
-	writes.Lose()
+	writes.WaitForBackoff(machine)
+	writes.Conflict()
 	f.waitForProvisioned(machine)
 }
 
@@ -77,7 +77,7 @@ func TestRevertedWritesAreRepeatedWithBackoff(t *testing.T) {
 	// Not parallel to other tests, whose objects enqueue its controllers.
 	f := newEmptyFixture(t)
 	f.hosts(simulator.Racks(1, 2))
-	quarrel, config := f.user().Quarrel(f.config, "")
+	quarrel, config := f.user().Contention(f.config, "")
 	f.config = config
 	f.start()
 	f.cluster("one", "rack-1")

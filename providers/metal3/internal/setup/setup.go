@@ -81,12 +81,12 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := (&metal3cluster.Reconciler{
 		Client: c, Hosts: ours, Recorder: recorder, Provider: placement.Metal3{Client: c},
 		Domains: &publish.Publisher{Client: c, Recorder: recorder, Clock: clock.RealClock{}, Metrics: domainMetrics},
-	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {
+	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Concurrency(o.Clusters)); err != nil {
 		return fmt.Errorf("adding Metal3Cluster controller: %w", err)
 	}
 	if err := (&metal3machine.Reconciler{
 		Client: c, Hosts: ours, Workloads: connections, Recorder: manager.Recorder(mgr, "metal3machine"),
-	}).SetupWithManager(ctx, mgr, source, o.WatchFilter, watch.Workers(o.Machines)); err != nil {
+	}).SetupWithManager(ctx, mgr, source, o.WatchFilter, watch.Concurrency(o.Machines)); err != nil {
 		return fmt.Errorf("adding Metal3Machine controller: %w", err)
 	}
 	if err := controllers.Add(ctx, mgr, o.WatchFilter, controllers.Of{Provider: placement.Metal3{Client: c}, Metrics: domainMetrics}, o.Common); err != nil {
@@ -101,12 +101,12 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 // addData adds the controllers that render metadata and network data.
 func addData(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := (&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: manager.Recorder(mgr, "metal3datatemplate")}).
-		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.DataTemplates)); err != nil {
+		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Concurrency(o.DataTemplates)); err != nil {
 		return fmt.Errorf("adding Metal3DataTemplate controller: %w", err)
 	}
 	if err := (&metal3data.Reconciler{
 		Client: mgr.GetClient(), Cache: mgr.GetCache(), Recorder: manager.Recorder(mgr, "metal3data"), NameClaimsByHost: o.NameClaimsByHost,
-	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Data)); err != nil {
+	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Concurrency(o.Data)); err != nil {
 		return fmt.Errorf("adding Metal3Data controller: %w", err)
 	}
 	return nil

@@ -30,7 +30,7 @@ func testOlderObjects(t *testing.T, api *rulestest.APIServer) {
 	machine.Spec.ProviderID = "metal3://default/host-1/older"
 	g.Expect(api.Update(ctx, machine)).To(Succeed(), "the controller can set what it has to")
 	machine.Spec.ProviderID = "host-1"
-	rulestest.Refused(g, api.Update(ctx, machine.DeepCopy()), "spec.providerID: Invalid value")
+	rulestest.Rejected(g, api.Update(ctx, machine.DeepCopy()), "spec.providerID: Invalid value")
 	cluster.Spec.ControlPlaneEndpoint.Port = 443
 	g.Expect(api.Update(ctx, cluster)).To(Succeed(), "what is wrong already may stay")
 

@@ -36,7 +36,7 @@ func testClusterAdmission(t *testing.T, api *rulestest.APIServer) {
 		t.Run(name, func(t *testing.T) {
 			cluster := newCluster()
 			tc.change(cluster)
-			rulestest.Refused(NewWithT(t), api.Create(t.Context(), cluster), tc.want)
+			rulestest.Rejected(NewWithT(t), api.Create(t.Context(), cluster), tc.want)
 		})
 	}
 	cluster := newCluster()
@@ -76,7 +76,7 @@ func testDomainInUse(t *testing.T, api *rulestest.APIServer) {
 	removed := cluster.DeepCopy()
 	removed.Spec.FailureDomains = nil
 	err := api.Update(ctx, removed)
-	rulestest.Refused(g, err, "spec.failureDomains: Forbidden", "spec.failureDomains: Forbidden")
+	rulestest.Rejected(g, err, "spec.failureDomains: Forbidden", "spec.failureDomains: Forbidden")
 	g.Expect(err).To(MatchError(And(ContainSubstring("may not remove rack-1: Metal3Machine elsewhere is in it"),
 		ContainSubstring("may not remove rack-2"), ContainSubstring("Cordoned"))))
 	cluster.Spec.FailureDomains[1].ControlPlane = ptr.To(true)
@@ -93,13 +93,13 @@ func testClusterTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
 	g, ctx := NewWithT(t), t.Context()
 	template := &infrav1.Metal3ClusterTemplate{ObjectMeta: rulestest.Named("template")}
 	template.Spec.Template.Spec.FailureDomains = []clusterv1.FailureDomain{{Name: "rack 1"}}
-	rulestest.Refused(g, api.Create(ctx, template.DeepCopy()), "spec.template.spec.failureDomains[0].name: Invalid value")
+	rulestest.Rejected(g, api.Create(ctx, template.DeepCopy()), "spec.template.spec.failureDomains[0].name: Invalid value")
 	template.Spec.Template.Spec.FailureDomains[0].Name = "rack-1"
 	g.Expect(api.Create(ctx, template)).To(Succeed(), "the ClusterClass fills the endpoint in")
 	template.Spec.Template.Spec.FailureDomains[0].Name = "rack-2"
 	g.Expect(api.Update(ctx, template)).To(Succeed(), "the topology controller passes it on")
 	template.Spec.Template.Spec.FailureDomains[0].Name = "rack 2"
-	rulestest.Refused(g, api.Update(ctx, template), "spec.template.spec.failureDomains[0].name: Invalid value")
+	rulestest.Rejected(g, api.Update(ctx, template), "spec.template.spec.failureDomains[0].name: Invalid value")
 }
 
 func testMachineAdmission(t *testing.T, api *rulestest.APIServer) {
@@ -114,18 +114,18 @@ func testMachineAdmission(t *testing.T, api *rulestest.APIServer) {
 	} {
 		broken := machine.DeepCopy()
 		change(&broken.Spec)
-		rulestest.Refused(g, api.Create(ctx, broken), want)
+		rulestest.Rejected(g, api.Create(ctx, broken), want)
 	}
 	g.Expect(api.Create(ctx, machine)).To(Succeed())
 	machine.Spec.UserData.Namespace = "other"
-	rulestest.Refused(g, api.Update(ctx, machine), "spec.userData.namespace: Invalid value")
+	rulestest.Rejected(g, api.Update(ctx, machine), "spec.userData.namespace: Invalid value")
 }
 
 func testMachineTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	type spec = infrav1.Metal3MachineTemplateSpec
-	rulestest.Refused(g, api.Create(ctx, newTemplate(func(s *spec) { s.Template.Spec.ProviderID = "metal3://a" })),
+	rulestest.Rejected(g, api.Create(ctx, newTemplate(func(s *spec) { s.Template.Spec.ProviderID = "metal3://a" })),
 		"spec.template.spec.providerID: Forbidden")
 
 	template := newTemplate(func(*spec) {})
@@ -140,9 +140,9 @@ func testMachineTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
 
 	broken := template.DeepCopy()
 	broken.Spec.FailureDomainDataTemplates = append(broken.Spec.FailureDomainDataTemplates, broken.Spec.FailureDomainDataTemplates[0])
-	rulestest.Refused(g, api.Update(ctx, broken), "spec.failureDomainDataTemplates[1]: Duplicate value")
+	rulestest.Rejected(g, api.Update(ctx, broken), "spec.failureDomainDataTemplates[1]: Duplicate value")
 	template.Spec.Template.Spec.Image.URL = "https://images.example.com/other.qcow2"
-	rulestest.Refused(g, api.Update(ctx, template), "spec.template.spec.image.url: Forbidden")
+	rulestest.Rejected(g, api.Update(ctx, template), "spec.template.spec.image.url: Forbidden")
 }
 
 func testDataTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
@@ -151,17 +151,17 @@ func testDataTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
 	template := &infrav1.Metal3DataTemplate{ObjectMeta: rulestest.Named("data"), Spec: validDataTemplate(t)}
 	broken := template.DeepCopy()
 	broken.Spec.MetaData.FromHostInterfaces[0].Interface = ""
-	rulestest.Refused(g, api.Create(ctx, broken), "spec.metaData.fromHostInterfaces[0].interface: Required value")
+	rulestest.Rejected(g, api.Create(ctx, broken), "spec.metaData.fromHostInterfaces[0].interface: Required value")
 	broken = template.DeepCopy()
 	*broken.Spec.NetworkData.Networks.IPv4[0].Routes[0].Gateway.String = "fd00::1"
-	rulestest.Refused(g, api.Create(ctx, broken), "spec.networkData.networks.ipv4[0].routes[0].gateway.string: Invalid value")
+	rulestest.Rejected(g, api.Create(ctx, broken), "spec.networkData.networks.ipv4[0].routes[0].gateway.string: Invalid value")
 
 	g.Expect(api.Create(ctx, template)).To(Succeed())
 	template.Spec.ClusterName = "other"
 	g.Expect(api.Update(ctx, template)).To(Succeed(), "no machine uses it")
 	template.Spec.MetaData.Strings[0].Value = "other"
 	template.Spec.NetworkData.Services.DNSFromIPPool = nil
-	rulestest.Refused(g, api.Update(ctx, template), "spec.metaData.strings: Forbidden", "spec.networkData.services.dnsFromIPPool: Forbidden")
+	rulestest.Rejected(g, api.Update(ctx, template), "spec.metaData.strings: Forbidden", "spec.networkData.services.dnsFromIPPool: Forbidden")
 }
 
 func testDataAdmission(t *testing.T, api *rulestest.APIServer) {
@@ -170,12 +170,12 @@ func testDataAdmission(t *testing.T, api *rulestest.APIServer) {
 	data := newData()
 	broken := data.DeepCopy()
 	broken.Name = "data-1"
-	rulestest.Refused(g, api.Create(ctx, broken), "metadata.name: Invalid value")
+	rulestest.Rejected(g, api.Create(ctx, broken), "metadata.name: Invalid value")
 	g.Expect(api.Create(ctx, data)).To(Succeed())
 	data.Spec.MetaData = &corev1.SecretReference{Name: "m-metadata", Namespace: namespace}
 	g.Expect(api.Update(ctx, data)).To(Succeed(), "the controller can set what it has to")
 	data.Spec.Claim.Name = "other"
-	rulestest.Refused(g, api.Update(ctx, data), "spec.claim.name: Forbidden")
+	rulestest.Rejected(g, api.Update(ctx, data), "spec.claim.name: Forbidden")
 }
 
 func testDataClaimAdmission(t *testing.T, api *rulestest.APIServer) {
@@ -183,11 +183,11 @@ func testDataClaimAdmission(t *testing.T, api *rulestest.APIServer) {
 	g, ctx := NewWithT(t), t.Context()
 	claim := &infrav1.Metal3DataClaim{ObjectMeta: rulestest.Named("m"), Spec: infrav1.Metal3DataClaimSpec{
 		Template: corev1.ObjectReference{Name: "data", Namespace: "other"}}}
-	rulestest.Refused(g, api.Create(ctx, claim.DeepCopy()), "spec.template.namespace: Invalid value")
+	rulestest.Rejected(g, api.Create(ctx, claim.DeepCopy()), "spec.template.namespace: Invalid value")
 	claim.Spec.Template.Namespace = ""
 	g.Expect(api.Create(ctx, claim)).To(Succeed())
 	claim.Spec.Template.Name = "other"
-	rulestest.Refused(g, api.Update(ctx, claim), "spec.template.name: Forbidden")
+	rulestest.Rejected(g, api.Update(ctx, claim), "spec.template.name: Forbidden")
 }
 
 func testRemediationAdmission(t *testing.T, api *rulestest.APIServer) {
@@ -197,7 +197,7 @@ func testRemediationAdmission(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Create(ctx, remediation)).To(Succeed())
 	g.Expect(remediation.Spec.Strategy).To(Equal(defaultStrategy(infrav1.RemediationStrategy{})))
 	remediation.Spec.Strategy.TimeoutSeconds, remediation.Spec.Strategy.Type = 99, "Pray"
-	rulestest.Refused(g, api.Update(ctx, remediation), "spec.strategy.timeoutSeconds: Invalid value", "spec.strategy.type: Unsupported value")
+	rulestest.Rejected(g, api.Update(ctx, remediation), "spec.strategy.timeoutSeconds: Invalid value", "spec.strategy.type: Unsupported value")
 
 	template := &infrav1.Metal3RemediationTemplate{ObjectMeta: rulestest.Named("template")}
 	template.Spec.Template.Spec.Strategy.RetryLimit = 3

@@ -108,7 +108,7 @@ func testManifest(t *testing.T, api *rulestest.APIServer, manifest *unstructured
 	g := NewWithT(t)
 	what := manifest.GetKind() + " " + manifest.GetName()
 	if causes := expectedErrors[manifest.GetName()]; causes != nil {
-		rulestest.Refused(g, api.Create(t.Context(), manifest.DeepCopy()), causes...)
+		rulestest.Rejected(g, api.Create(t.Context(), manifest.DeepCopy()), causes...)
 		return
 	}
 	g.Expect(api.Create(t.Context(), manifest.DeepCopy())).To(Succeed(), what)

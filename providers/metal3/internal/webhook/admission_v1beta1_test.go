@@ -162,7 +162,7 @@ func testRulesHold(t *testing.T, api *rulestest.APIServer) {
 		ProviderID: ptr.To("host-1"), Image: v1beta1.Image{URL: "https://images/1", Checksum: ptr.To("https://images/1.md5")},
 	}}
 	api.Warnings()
-	rulestest.Refused(g, api.Create(ctx, older), "spec.providerID: Invalid value")
+	rulestest.Rejected(g, api.Create(ctx, older), "spec.providerID: Invalid value")
 	g.Expect(api.Warnings()).To(ContainElement(ContainSubstring("infrastructure.cluster.x-k8s.io/v1beta1 Metal3Machine is deprecated")))
 }
 

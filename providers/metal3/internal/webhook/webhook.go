@@ -64,8 +64,8 @@ func SetupWithManager(mgr ctrl.Manager) error {
 }
 
 // Written returns the create validation of all kinds, for objects of either version outside of a webhook.
-func Written() (rules.Written, error) {
-	return rules.NewWritten(func(scheme *runtime.Scheme) error {
+func Written() (rules.Validators, error) {
+	return rules.NewValidators(func(scheme *runtime.Scheme) error {
 		return errors.Join(infrav1.AddToScheme(scheme), v1beta1.AddToScheme(scheme))
 	}, kinds(nil)...)
 }

@@ -21,8 +21,8 @@ func Selected(cluster *infrav1.VSphereCluster, zones []Zone) []Zone {
 }
 
 // Observations returns the state of each zone for the shared state machine.
-func Observations(zones []Zone) []distribution.Observation {
-	observations := make([]distribution.Observation, len(zones))
+func Observations(zones []Zone) []distribution.DomainObservation {
+	observations := make([]distribution.DomainObservation, len(zones))
 	for i := range zones {
 		observations[i] = observe(&zones[i])
 	}
@@ -30,9 +30,9 @@ func Observations(zones []Zone) []distribution.Observation {
 }
 
 // observe reports a zone as unknown while its vCenter is not available, because that means nothing for the zone.
-func observe(zone *Zone) distribution.Observation {
-	o := distribution.Observation{
-		Name: zone.Name, ControlPlane: ptr.Deref(zone.Spec.ControlPlane, true), Health: distribution.Good,
+func observe(zone *Zone) distribution.DomainObservation {
+	o := distribution.DomainObservation{
+		Name: zone.Name, ControlPlane: ptr.Deref(zone.Spec.ControlPlane, true), Health: distribution.Healthy,
 		Deleting: !zone.DeletionTimestamp.IsZero(),
 	}
 	if zone.Domain != nil {
@@ -48,9 +48,9 @@ func observe(zone *Zone) distribution.Observation {
 	case zone.Status.Ready == nil:
 		o.Health, o.Reason, o.Message = distribution.Unknown, infrav1.VSphereDeploymentZoneNotCheckedReason, "VSphereDeploymentZone has not been checked yet"
 	case !*zone.Status.Ready && ready != nil:
-		o.Health, o.Reason, o.Message = distribution.Bad, problemReason(zone), ready.Message
+		o.Health, o.Reason, o.Message = distribution.Unhealthy, problemReason(zone), ready.Message
 	case !*zone.Status.Ready:
-		o.Health = distribution.Bad
+		o.Health = distribution.Unhealthy
 	}
 	return o
 }

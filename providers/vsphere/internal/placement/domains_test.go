@@ -34,31 +34,31 @@ func TestObservations(t *testing.T) {
 	invalid := condition(infrav1.VSphereDeploymentZoneFailureDomainValidatedCondition, metav1.ConditionFalse, "DatastoreNotFound", "datastore is gone")
 	for name, tc := range map[string]struct {
 		zone func(*placement.Zone)
-		want distribution.Observation
+		want distribution.DomainObservation
 	}{
 		"never looked at": {
-			func(*placement.Zone) {}, distribution.Observation{Health: distribution.Unknown, Reason: "NotChecked"},
+			func(*placement.Zone) {}, distribution.DomainObservation{Health: distribution.Unknown, Reason: "NotChecked"},
 		},
-		"good": {checked(true, answers), distribution.Observation{Health: distribution.Good}},
+		"good": {checked(true, answers), distribution.DomainObservation{Health: distribution.Healthy}},
 		"good, and its vCenter is silent": {
-			checked(true, silent), distribution.Observation{Health: distribution.Unknown, Reason: infrav1.VCenterUnreachableReason, Message: "no route"},
+			checked(true, silent), distribution.DomainObservation{Health: distribution.Unknown, Reason: infrav1.VCenterUnreachableReason, Message: "no route"},
 		},
 		"bad, and its vCenter is silent": {
 			checked(false, silent, notReady, invalid),
-			distribution.Observation{Health: distribution.Unknown, Reason: infrav1.VCenterUnreachableReason, Message: "no route"},
+			distribution.DomainObservation{Health: distribution.Unknown, Reason: infrav1.VCenterUnreachableReason, Message: "no route"},
 		},
 		"good, while it is being connected to": {
-			checked(true, connecting), distribution.Observation{Health: distribution.Unknown, Reason: infrav1.VCenterConnectingReason, Message: "connecting"},
+			checked(true, connecting), distribution.DomainObservation{Health: distribution.Unknown, Reason: infrav1.VCenterConnectingReason, Message: "connecting"},
 		},
 		"bad for its failure domain": {
 			checked(false, answers, notReady, invalid, misplaced),
-			distribution.Observation{Health: distribution.Bad, Reason: "DatastoreNotFound", Message: "datastore is gone"},
+			distribution.DomainObservation{Health: distribution.Unhealthy, Reason: "DatastoreNotFound", Message: "datastore is gone"},
 		},
 		"bad for its placement": {
 			checked(false, answers, notReady, misplaced),
-			distribution.Observation{Health: distribution.Bad, Reason: "FolderNotFound", Message: "datastore is gone"},
+			distribution.DomainObservation{Health: distribution.Unhealthy, Reason: "FolderNotFound", Message: "datastore is gone"},
 		},
-		"bad without a reason": {checked(false, answers), distribution.Observation{Health: distribution.Bad}},
+		"bad without a reason": {checked(false, answers), distribution.DomainObservation{Health: distribution.Unhealthy}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -38,7 +38,7 @@ func (VSphere) NewMachine() client.Object { return &infrav1.VSphereMachine{} }
 func (VSphere) Capabilities() provider.Capabilities { return provider.Capabilities{} }
 
 // Domains returns the state of the zones that the cluster selects.
-func (v VSphere) Domains(ctx context.Context, cluster provider.Cluster) ([]distribution.Observation, error) {
+func (v VSphere) Domains(ctx context.Context, cluster provider.Cluster) ([]distribution.DomainObservation, error) {
 	vsphere, ok := cluster.(*infrav1.VSphereCluster)
 	if !ok {
 		return nil, fmt.Errorf("listing failure domains: %T is not a VSphereCluster", cluster)
@@ -50,14 +50,14 @@ func (v VSphere) Domains(ctx context.Context, cluster provider.Cluster) ([]distr
 	return placement.Observations(placement.Selected(vsphere, zones)), nil
 }
 
-// Place returns the failure domain of a machine. The machine counts as existing once its placement was decided, which is then
+// Location returns the failure domain of a machine. The machine counts as existing once its placement was decided, which is then
 // recorded in its VSphereVM.
-func (VSphere) Place(machine client.Object) provider.Place {
+func (VSphere) Location(machine client.Object) provider.Location {
 	vsphere, ok := machine.(*infrav1.VSphereMachine)
 	if !ok {
-		return provider.Place{}
+		return provider.Location{}
 	}
-	return provider.Place{
+	return provider.Location{
 		Domain: ptr.Deref(vsphere.Status.FailureDomain, ""),
 		Exists: conditions.IsTrue(vsphere, infrav1.VSphereMachinePlacementReadyCondition) || vsphere.Provisioned(),
 	}

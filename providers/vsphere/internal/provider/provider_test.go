@@ -37,7 +37,7 @@ func TestClusterDomainsAreSelectedZones(t *testing.T) {
 	g.Expect(vsphere.Domains(t.Context(), cluster)).To(BeEmpty(), "it selects none")
 	cluster.Spec.FailureDomainSelector = &metav1.LabelSelector{}
 	g.Expect(vsphere.Domains(t.Context(), cluster)).To(ConsistOf(
-		And(HaveField("Name", "a"), HaveField("Health", distribution.Good), HaveField("ControlPlane", true))))
+		And(HaveField("Name", "a"), HaveField("Health", distribution.Healthy), HaveField("ControlPlane", true))))
 	_, err := vsphere.Domains(t.Context(), &providertest.Cluster{})
 	g.Expect(err).To(HaveOccurred())
 }
@@ -46,24 +46,24 @@ func TestMachineIsPlacedOnceZoneIsRecorded(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		change func(*infrav1.VSphereMachine)
-		want   shared.Place
+		want   shared.Location
 	}{
-		"new": {func(*infrav1.VSphereMachine) {}, shared.Place{}},
+		"new": {func(*infrav1.VSphereMachine) {}, shared.Location{}},
 		"waiting": {func(m *infrav1.VSphereMachine) {
 			status.False(m, infrav1.VSphereMachinePlacementReadyCondition, "Waits", "")
-		}, shared.Place{}},
+		}, shared.Location{}},
 		"placed": {
 			func(m *infrav1.VSphereMachine) {
 				status.True(m, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachinePlacedReason)
 			},
-			shared.Place{Exists: true},
+			shared.Location{Exists: true},
 		},
-		"moved here from another management cluster": {func(m *infrav1.VSphereMachine) { m.Spec.ProviderID = "vsphere://x" }, shared.Place{Exists: true}},
+		"moved here from another management cluster": {func(m *infrav1.VSphereMachine) { m.Spec.ProviderID = "vsphere://x" }, shared.Location{Exists: true}},
 		"running": {
 			func(m *infrav1.VSphereMachine) {
 				m.Spec.ProviderID, m.Status.FailureDomain = "vsphere://x", ptr.To("a")
 			},
-			shared.Place{Domain: "a", Exists: true},
+			shared.Location{Domain: "a", Exists: true},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestMachineIsPlacedOnceZoneIsRecorded(t *testing.T) {
 			vsphere := provider.VSphere{}
 			machine := vsphere.NewMachine().(*infrav1.VSphereMachine)
 			tc.change(machine)
-			NewWithT(t).Expect(vsphere.Place(machine)).To(Equal(tc.want))
+			NewWithT(t).Expect(vsphere.Location(machine)).To(Equal(tc.want))
 		})
 	}
 }

@@ -86,7 +86,7 @@ func TestAssignmentIsRevokedBeforeCreationOnly(t *testing.T) {
 		through.vmMade = nil
 		w.Expect(apierrors.IsConflict(assign(w, seen, zones[2].Name))).To(BeTrue(), "who has seen nothing of the place takes it back too late")
 		w.get(seen)
-		w.Expect(provider.VSphere{}.Place(seen).Exists).To(BeTrue(), "and sees it when looking again")
+		w.Expect(provider.VSphere{}.Location(seen).Exists).To(BeTrue(), "and sees it when looking again")
 	}
 	reconcile()
 	w.Expect(through.vmMade).To(BeNil())

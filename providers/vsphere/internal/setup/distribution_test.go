@@ -25,7 +25,7 @@ func TestInvalidDistributionIsReported(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, simulator.ThreeZones())
 	zones := w.threeZones()
-	played := testworld.World{
+	played := testworld.Environment{
 		Client: w.client, Namespace: w.name, Labels: map[string]string{clusterv1.WatchLabel: w.name}, Provider: provider.VSphere{},
 		Domains: [3]string{zones[0].Name, zones[1].Name, zones[2].Name},
 		Group:   infrav1.GroupVersion.Group, ClusterKind: "VSphereCluster", MachineKind: "VSphereMachine",

@@ -279,12 +279,12 @@ func (w *fixture) vms() map[string]simulator.VM {
 // remove deletes a VSphereMachine with its Machine, as Cluster API would, and waits until neither exists.
 func (w *fixture) remove(machine *infrav1.VSphereMachine) {
 	w.t.Helper()
-	w.user().Remove(machine)
+	w.user().Delete(machine)
 }
 
 func (w *fixture) waitForDeletion(o client.Object) {
 	w.t.Helper()
-	w.user().Gone(o)
+	w.user().WaitForDeletion(o)
 }
 
 // waitForTask waits until the VSphereVM has recorded a task started by a method of vCenter, the only one so far, and returns the

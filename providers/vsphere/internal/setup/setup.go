@@ -120,28 +120,28 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 	if err := (&vspherecluster.Reconciler{
 		Client: c, VCenters: dialer, Secrets: &vspherecluster.SecretOwner{Cache: mgr.GetCache(), Client: c}, Provider: provider.VSphere{Client: c},
 		Domains: &publish.Publisher{Client: c, Recorder: manager.Recorder(mgr, "vspherecluster"), Clock: now, Metrics: domainMetrics}, ClusterModules: o.ClusterModules,
-	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Workers(o.Clusters)); err != nil {
+	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Concurrency(o.Clusters)); err != nil {
 		return fmt.Errorf("adding VSphereCluster controller: %w", err)
 	}
 	if err := (&vspheremachine.Reconciler{Client: c, Live: mgr.GetAPIReader(), Recorder: manager.Recorder(mgr, "vspheremachine")}).
-		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Machines)); err != nil {
+		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Concurrency(o.Machines)); err != nil {
 		return fmt.Errorf("adding VSphereMachine controller: %w", err)
 	}
 	if err := (&vspherevm.Reconciler{
 		ClusterModules: o.ClusterModules,
 		Client:         c, Secrets: mgr.GetAPIReader(), Live: mgr.GetAPIReader(), VCenters: dialer, Recorder: manager.Recorder(mgr, "vspherevm"),
 		Clock: now, RetryAfter: o.RetryAfter,
-	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Workers(o.VMs)); err != nil {
+	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Concurrency(o.VMs)); err != nil {
 		return fmt.Errorf("adding VSphereVM controller: %w", err)
 	}
 	if err := (&vspheredeploymentzone.Reconciler{
 		Client: c, VCenters: dialer, Recorder: manager.Recorder(mgr, "vspheredeploymentzone"), Clock: now, Namespace: o.Namespace,
 		Live: mgr.GetAPIReader(), ManagementCluster: &managementcluster.ID{Reader: mgr.GetAPIReader()}, RetryAfter: o.RetryAfter,
-	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Workers(o.Zones)); err != nil {
+	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Concurrency(o.Zones)); err != nil {
 		return fmt.Errorf("adding VSphereDeploymentZone controller: %w", err)
 	}
 	if err := (&vsphereclusteridentity.Reconciler{Client: c, Cache: mgr.GetCache(), Namespace: o.Namespace, Recorder: manager.Recorder(mgr, "vsphereclusteridentity")}).
-		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Identities)); err != nil {
+		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Concurrency(o.Identities)); err != nil {
 		return fmt.Errorf("adding VSphereClusterIdentity controller: %w", err)
 	}
 	if err := controllers.Add(ctx, mgr, o.WatchFilter, controllers.Of{Provider: provider.VSphere{Client: c}, Metrics: domainMetrics}, o.Common); err != nil {
@@ -162,7 +162,7 @@ func addNodeLabels(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return err
 	}
 	if err := (&nodes.Reconciler{Client: mgr.GetClient(), Provider: ours, Workloads: connections, Recorder: manager.Recorder(mgr, "nodelabels")}).
-		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Workers(o.Labels)); err != nil {
+		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Concurrency(o.Labels)); err != nil {
 		return fmt.Errorf("adding Node label controller: %w", err)
 	}
 	return nil

@@ -37,7 +37,7 @@ func TestRemovedFinalizerIsReportedAndBacksOff(t *testing.T) {
 	writes, config := w.user().Writes(apiServer)
 	w.config = config
 	w.start()
-	writes.CalmDown(machine)
+	writes.WaitForBackoff(machine)
 	message := w.user().Condition(machine, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved)
 	w.Expect(message).To(ContainSubstring("does not store the finalizer " + infrav1.MachineFinalizer))
 	w.Expect(w.vms()).To(BeEmpty())
@@ -52,10 +52,10 @@ func TestConflictingMachineWritesBackOff(t *testing.T) {
 	machine := w.worker("node")
 	writes, config := w.user().Writes(apiServer)
 	w.config = config
-	writes.Lose(machine)
+	writes.Conflict(machine)
 	w.start()
-	writes.CalmDown(machine)
-	writes.Lose()
+	writes.WaitForBackoff(machine)
+	writes.Conflict()
 	w.waitForProvisioned(machine)
 }
 
@@ -73,7 +73,7 @@ func TestConflictingWritesOfEveryControllerBackOff(t *testing.T) {
 	// change.
 	w := newFixture(t, simulator.ThreeZones())
 	w.stop()
-	quarrel, config := w.user().Quarrel(apiServer, "")
+	quarrel, config := w.user().Contention(apiServer, "")
 	w.config = config
 	w.start()
 	zone := w.threeZones()[0]

@@ -44,14 +44,14 @@ func testClusterAdmission(t *testing.T, api *rulestest.APIServer) {
 		t.Run(name, func(t *testing.T) {
 			cluster := newCluster()
 			tc.change(cluster)
-			rulestest.Refused(NewWithT(t), api.Create(t.Context(), cluster), tc.want)
+			rulestest.Rejected(NewWithT(t), api.Create(t.Context(), cluster), tc.want)
 		})
 	}
 	cluster := newCluster()
 	g.Expect(api.Create(ctx, cluster)).To(Succeed())
 	g.Expect(cluster.Spec.Distribution.GracePeriodSeconds).To(HaveValue(BeEquivalentTo(120)), "the CRD's default")
 	cluster.Spec.Thumbprint = "AA"
-	rulestest.Refused(g, api.Update(ctx, cluster), "spec.thumbprint: Invalid value")
+	rulestest.Rejected(g, api.Update(ctx, cluster), "spec.thumbprint: Invalid value")
 }
 
 func testClusterTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
@@ -62,21 +62,21 @@ func testClusterTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
 		template.Spec.Template.Spec.Server = server
 		return template
 	}
-	rulestest.Refused(g, api.Create(ctx, newTemplate("https://vcenter/ui")), "spec.template.spec.server: Invalid value")
+	rulestest.Rejected(g, api.Create(ctx, newTemplate("https://vcenter/ui")), "spec.template.spec.server: Invalid value")
 
 	template := newTemplate("vcenter")
 	g.Expect(api.Create(ctx, template)).To(Succeed())
 	template.Spec.Template.ObjectMeta.Labels = map[string]string{"a": "b"}
 	g.Expect(api.Update(ctx, template)).To(Succeed(), "metadata may change")
 	template.Spec.Template.Spec.FailureDomainSelector = &metav1.LabelSelector{}
-	rulestest.Refused(g, api.Update(ctx, template), "spec.template.spec.failureDomainSelector: Forbidden")
+	rulestest.Rejected(g, api.Update(ctx, template), "spec.template.spec.failureDomainSelector: Forbidden")
 }
 
 func testIdentityAdmission(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()
 	identity := &infrav1.VSphereClusterIdentity{ObjectMeta: clusterScoped("identity"), Spec: infrav1.VSphereClusterIdentitySpec{SecretName: "a/b"}}
-	rulestest.Refused(g, api.Create(ctx, identity), "spec.secretName: Invalid value")
+	rulestest.Rejected(g, api.Create(ctx, identity), "spec.secretName: Invalid value")
 
 	api.Warnings()
 	identity.Spec.SecretName = "vcenter"
@@ -85,14 +85,14 @@ func testIdentityAdmission(t *testing.T, api *rulestest.APIServer) {
 
 	identity.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{Selector: metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Like"}}}}
-	rulestest.Refused(g, api.Update(ctx, identity), "spec.allowedNamespaces.selector.matchExpressions[0].operator: Invalid value")
+	rulestest.Rejected(g, api.Update(ctx, identity), "spec.allowedNamespaces.selector.matchExpressions[0].operator: Invalid value")
 
 	api.Warnings()
 	identity.Spec.AllowedNamespaces = &infrav1.AllowedNamespaces{}
 	g.Expect(api.Update(ctx, identity)).To(Succeed())
 	g.Expect(api.Warnings()).To(ConsistOf(HavePrefix("spec.servers: is not set")))
 	identity.Spec.Servers = []string{"vcenter.example.com", "https://vcenter.example.com"}
-	rulestest.Refused(g, api.Update(ctx, identity), "spec.servers[1]: Invalid value")
+	rulestest.Rejected(g, api.Update(ctx, identity), "spec.servers[1]: Invalid value")
 	identity.Spec.Servers = identity.Spec.Servers[:1]
 	g.Expect(api.Update(ctx, identity)).To(Succeed())
 }
@@ -102,7 +102,7 @@ func testMachineAdmission(t *testing.T, api *rulestest.APIServer) {
 	g, ctx := NewWithT(t), t.Context()
 	machine := &infrav1.VSphereMachine{ObjectMeta: rulestest.Named("machine"), Spec: infrav1.VSphereMachineSpec{
 		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{Template: "ubuntu", MemoryMiB: 4095}}}
-	rulestest.Refused(g, api.Create(ctx, machine), "spec.memoryMiB: Invalid value")
+	rulestest.Rejected(g, api.Create(ctx, machine), "spec.memoryMiB: Invalid value")
 
 	api.Warnings()
 	machine.Spec.MemoryMiB = 0
@@ -119,7 +119,7 @@ func testMachineAdmission(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Warnings()).To(BeEmpty(), "what was warned of before")
 
 	machine.Spec.NumCPUs, machine.Spec.Template = 4, "debian"
-	rulestest.Refused(g, api.Update(ctx, machine), "spec.numCPUs: Forbidden", "spec.template: Forbidden")
+	rulestest.Rejected(g, api.Update(ctx, machine), "spec.numCPUs: Forbidden", "spec.template: Forbidden")
 }
 
 func testMachineTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
@@ -128,15 +128,15 @@ func testMachineTemplateAdmission(t *testing.T, api *rulestest.APIServer) {
 	template := &infrav1.VSphereMachineTemplate{ObjectMeta: rulestest.Named("template")}
 	template.Spec.Template.Spec.Template = "ubuntu"
 	template.Spec.Template.Spec.ProviderID = "vsphere://423c0b3b"
-	rulestest.Refused(g, api.Create(ctx, template), "spec.template.spec.providerID: Forbidden")
+	rulestest.Rejected(g, api.Create(ctx, template), "spec.template.spec.providerID: Forbidden")
 
 	template.Spec.Template.Spec.ProviderID = ""
 	g.Expect(api.Create(ctx, template)).To(Succeed())
 	g.Expect(template.Spec.Template.Spec.PowerOffMode).To(BeEmpty())
 
 	template.Spec.Template.Spec.NumCPUs = 4
-	rulestest.Refused(g, api.Update(ctx, template.DeepCopy()), "spec.template.spec.numCPUs: Forbidden")
-	rulestest.Refused(g, api.Update(ctx, template.DeepCopy(), client.DryRunAll), "spec.template.spec.numCPUs: Forbidden")
+	rulestest.Rejected(g, api.Update(ctx, template.DeepCopy()), "spec.template.spec.numCPUs: Forbidden")
+	rulestest.Rejected(g, api.Update(ctx, template.DeepCopy(), client.DryRunAll), "spec.template.spec.numCPUs: Forbidden")
 
 	template.Annotations = map[string]string{clusterv1.TopologyDryRunAnnotation: ""}
 	g.Expect(api.Update(ctx, template, client.DryRunAll)).To(Succeed(), "a dry run of the topology controller")
@@ -151,7 +151,7 @@ func testVMAdmission(t *testing.T, api *rulestest.APIServer) {
 			Template: "ubuntu", Network: infrav1.NetworkSpec{Devices: []infrav1.NetworkDeviceSpec{{DHCP4: ptr.To(true)}}}},
 		Placement: infrav1.VSphereVMPlacement{FailureDomain: "zone-a", ComputeCluster: "cluster"},
 	}}
-	rulestest.Refused(g, api.Create(ctx, vm), "spec.network.devices[0].networkName: Required value")
+	rulestest.Rejected(g, api.Create(ctx, vm), "spec.network.devices[0].networkName: Required value")
 
 	vm.Spec.Network.Devices[0].NetworkName = "VM Network"
 	g.Expect(api.Create(ctx, vm)).To(Succeed())
@@ -166,5 +166,5 @@ func testVMAdmission(t *testing.T, api *rulestest.APIServer) {
 
 	vm.Spec.BiosUUID = "another"
 	vm.Spec.Placement.FailureDomain = "zone-b"
-	rulestest.Refused(g, api.Update(ctx, vm), "spec.biosUUID: Forbidden", "spec.placement.failureDomain: Forbidden")
+	rulestest.Rejected(g, api.Update(ctx, vm), "spec.biosUUID: Forbidden", "spec.placement.failureDomain: Forbidden")
 }

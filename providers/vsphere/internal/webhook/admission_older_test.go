@@ -34,7 +34,7 @@ func testOlderObjects(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Update(ctx, machine)).To(Succeed(), "the controller can set what it has to")
 	g.Expect(machine.Spec.Datacenter).To(Equal("*"))
 	machine.Spec.ProviderID = "423c0b3b"
-	rulestest.Refused(g, api.Update(ctx, machine.DeepCopy()), "spec.providerID: Invalid value")
+	rulestest.Rejected(g, api.Update(ctx, machine.DeepCopy()), "spec.providerID: Invalid value")
 
 	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(Succeed())
 	g.Expect(api.Delete(ctx, machine)).To(Succeed())

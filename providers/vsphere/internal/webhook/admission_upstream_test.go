@@ -37,7 +37,7 @@ func testUpstreamManifests(t *testing.T, api *rulestest.APIServer) {
 		t.Run(version+" "+filepath.Base(file), func(t *testing.T) {
 			g := NewWithT(t)
 			for _, manifest := range rulestest.Manifests(t, file) {
-				err := api.Takes(t.Context(), t, manifest)
+				err := api.Accepts(t.Context(), t, manifest)
 				if err == nil {
 					continue
 				}

@@ -194,7 +194,7 @@ func testRulesHold(t *testing.T, api *rulestest.APIServer) {
 		},
 	}}
 	api.Warnings()
-	rulestest.Refused(g, api.Create(ctx, older), "spec.providerID: Invalid value")
+	rulestest.Rejected(g, api.Create(ctx, older), "spec.providerID: Invalid value")
 	g.Expect(api.Warnings()).To(ContainElement(ContainSubstring("infrastructure.cluster.x-k8s.io/v1beta1 VSphereMachine is deprecated")))
 }
 

@@ -58,10 +58,10 @@ func testFailureDomainAdmission(t *testing.T, api *rulestest.APIServer) {
 	g, ctx := NewWithT(t), t.Context()
 	broken := newFailureDomain("domain")
 	broken.Spec.Region.Type = infrav1.HostGroupFailureDomain
-	rulestest.Refused(g, api.Create(ctx, broken), "spec.region.type: Invalid value")
+	rulestest.Rejected(g, api.Create(ctx, broken), "spec.region.type: Invalid value")
 	broken = newFailureDomain("domain")
 	broken.Spec.Topology.Hosts.VMGroupName = ""
-	rulestest.Refused(g, api.Create(ctx, broken), "spec.topology.hosts.vmGroupName: Required value")
+	rulestest.Rejected(g, api.Create(ctx, broken), "spec.topology.hosts.vmGroupName: Required value")
 
 	domain := newFailureDomain("domain")
 	g.Expect(api.Create(ctx, domain)).To(Succeed())
@@ -79,7 +79,7 @@ func testFailureDomainAdmission(t *testing.T, api *rulestest.APIServer) {
 	edited := domain.DeepCopy()
 	edited.Spec.Topology.Datastore, edited.Spec.Zone.Name = "nfs", "other"
 	err := api.Update(ctx, edited)
-	rulestest.Refused(g, err, "spec.topology.datastore: Forbidden", "spec.zone.name: Forbidden")
+	rulestest.Rejected(g, err, "spec.topology.datastore: Forbidden", "spec.zone.name: Forbidden")
 	g.Expect(err).To(MatchError(ContainSubstring("Machine default/domain-machine is in the failure domain; move them to another failure domain first")))
 	domain.Labels = map[string]string{"a": "b"}
 	g.Expect(api.Update(ctx, domain)).To(Succeed(), "labels may always change")
@@ -87,14 +87,14 @@ func testFailureDomainAdmission(t *testing.T, api *rulestest.APIServer) {
 	// A machine needs its zone until it is deleted.
 	g.Expect(api.Delete(ctx, machine)).To(Succeed())
 	edited.ResourceVersion = domain.ResourceVersion
-	rulestest.Refused(g, api.Update(ctx, edited.DeepCopy()), "spec.topology.datastore: Forbidden", "spec.zone.name: Forbidden")
+	rulestest.Rejected(g, api.Update(ctx, edited.DeepCopy()), "spec.topology.datastore: Forbidden", "spec.zone.name: Forbidden")
 	release(t, api, machine)
 	g.Expect(api.Update(ctx, edited)).To(Succeed())
 
 	again := newMachine("domain-again", "domain-2", "VSphereMachine")
 	g.Expect(api.Create(ctx, again)).To(Succeed())
 	err = api.Delete(ctx, edited)
-	rulestest.Refused(g, err, "metadata.name: Forbidden")
+	rulestest.Rejected(g, err, "metadata.name: Forbidden")
 	g.Expect(err).To(MatchError(ContainSubstring("Machine default/domain-again is in the failure domain; delete its VSphereDeploymentZones domain-1, domain-2")))
 	g.Expect(api.Delete(ctx, newZone("domain-1", ""))).To(Succeed())
 	g.Expect(api.Delete(ctx, again)).To(Succeed())
@@ -109,7 +109,7 @@ func testZoneAdmission(t *testing.T, api *rulestest.APIServer) {
 	g, ctx := NewWithT(t), t.Context()
 	broken := newZone("zone", "zone-domain")
 	broken.Spec.Server = "https://vcenter/ui"
-	rulestest.Refused(g, api.Create(ctx, broken), "spec.server: Invalid value")
+	rulestest.Rejected(g, api.Create(ctx, broken), "spec.server: Invalid value")
 
 	api.Warnings()
 	zone := newZone("zone", "zone-domain")
@@ -134,7 +134,7 @@ func testZoneAdmission(t *testing.T, api *rulestest.APIServer) {
 	edited := zone.DeepCopy()
 	edited.Spec.Server, edited.Spec.FailureDomain, edited.Spec.PlacementConstraint.Folder = "elsewhere", "b", ""
 	err := api.Update(ctx, edited)
-	rulestest.Refused(g, err, "spec.server: Forbidden", "spec.failureDomain: Forbidden", "spec.placementConstraint.folder: Forbidden")
+	rulestest.Rejected(g, err, "spec.server: Forbidden", "spec.failureDomain: Forbidden", "spec.placementConstraint.folder: Forbidden")
 	g.Expect(err).To(MatchError(ContainSubstring(
 		"5 Machines (default/zone-0, default/zone-1, default/zone-2 and 2 more) are in the zone; move them to another failure domain first")))
 

@@ -86,7 +86,7 @@ func testStorageAdmission(t *testing.T, api *rulestest.APIServer) {
 			machine := &infrav1.VSphereMachine{ObjectMeta: rulestest.Named("stored"), Spec: spec{VirtualMachineCloneSpec: storedCloneSpec()}}
 			machine.Spec.NumCoresPerSocket = ptr.To[int32](2)
 			tc.change(&machine.Spec)
-			rulestest.Refused(NewWithT(t), api.Create(t.Context(), machine), tc.want)
+			rulestest.Rejected(NewWithT(t), api.Create(t.Context(), machine), tc.want)
 		})
 	}
 	machine := &infrav1.VSphereMachine{ObjectMeta: rulestest.Named("stored"), Spec: spec{VirtualMachineCloneSpec: storedCloneSpec()}}

@@ -71,8 +71,8 @@ func SetupWithManager(mgr ctrl.Manager) error {
 }
 
 // Written returns the create validation of all kinds, for callers outside of a webhook that have objects of either version.
-func Written() (rules.Written, error) {
-	return rules.NewWritten(func(scheme *runtime.Scheme) error {
+func Written() (rules.Validators, error) {
+	return rules.NewValidators(func(scheme *runtime.Scheme) error {
 		return errors.Join(infrav1.AddToScheme(scheme), v1beta1.AddToScheme(scheme))
 	}, kinds(nil)...)
 }

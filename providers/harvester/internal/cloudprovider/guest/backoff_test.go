@@ -19,11 +19,11 @@ func TestWriteBackoff(t *testing.T) {
 	s.pool("blue", "172.19.41.0/24", "172.19.41.10", "172.19.41.20")
 	c := s.cluster("blue")
 	person := testworld.User{T: t, G: c.WithT, Client: c.client}
-	inGuest, config := person.Quarrel(c.admin, c.account())
+	inGuest, config := person.Contention(c.admin, c.account())
 	c.Expect(os.WriteFile(c.kubeconfig, testworld.Kubeconfig(person, config, ""), 0o600)).To(Succeed())
 	admin, err := clientcmd.RESTConfigFromKubeConfig(sim.Kubeconfig())
 	c.Expect(err).NotTo(HaveOccurred())
-	onHarvester, config := testworld.User{T: t, G: c.WithT, Client: sim.Client()}.Quarrel(admin, "")
+	onHarvester, config := testworld.User{T: t, G: c.WithT, Client: sim.Client()}.Contention(admin, "")
 	onHarvester.Events = c.client
 	c.Expect(os.WriteFile(c.harvester, testworld.Kubeconfig(person, config, s.namespace), 0o600)).To(Succeed())
 	c.start()

@@ -255,7 +255,7 @@ func (f *follower) write(ctx context.Context, node *corev1.Node, c change) error
 		return nil
 	}
 	err := f.written.Write(ctx, patch.Typed[*corev1.Node](f.guest.CoreV1().Nodes().Patch), node, c.of(node))
-	if undone, news := patch.News(err); news {
+	if undone, news := patch.ReportableError(err); news {
 		f.events.Event(node, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, undone.Error())
 	}
 	if client.IgnoreNotFound(err) != nil {

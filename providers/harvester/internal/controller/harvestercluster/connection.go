@@ -30,7 +30,7 @@ func (s *scope) connect(ctx context.Context) {
 	}
 	s.conn, s.problem = get(ctx, target, requester(client.ObjectKeyFromObject(s.cluster)))
 	if s.conn != nil {
-		s.problem = s.conn.Trouble("", s.cluster.Spec.TargetNamespace)
+		s.problem = s.conn.Problem("", s.cluster.Spec.TargetNamespace)
 	}
 	condition := connectionReady(s.conn != nil, s.problem)
 	if condition.Status == metav1.ConditionTrue {
@@ -83,7 +83,7 @@ func ignoreSyncing(err error) error {
 // reportRejected sets a condition to False and returns nil if err is a response of Harvester that needs user action. The request is retried
 // periodically, because no event reports a granted right or a webhook that accepts the object later. what names the object.
 func (s *scope) reportRejected(err error, condition, reason, what string) error {
-	if !reconcile.IsRefused(err) {
+	if !reconcile.IsRejected(err) {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	s.requeueAfter = reconcile.RefusedPause

@@ -43,7 +43,7 @@ type Reconciler struct {
 	Consent owned.Consent
 
 	filter  watch.Filter
-	written patch.Written
+	written patch.Expectations
 	// onHarvester tracks the writes of load balancers, Services and pools on Harvester.
 	onHarvester   patch.Repeats
 	accountChecks sync.Map // by key of the cluster: when the cloud provider's account was last found complete
@@ -83,8 +83,8 @@ const recheckInterval = 15 * time.Second
 // Reconcile creates what the cluster needs on Harvester, and publishes its endpoint and failure domains.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.HarvesterCluster, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
-		Gather: r.newScope, Normal: reconcileNormal, Delete: reconcileDelete,
+		Client: r.Client, Filter: r.filter, Expectations: &r.written, Recorder: r.Recorder, Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
+		NewScope: r.newScope, ReconcileNormal: reconcileNormal, ReconcileDelete: reconcileDelete,
 		Summarize: summarize, Stored: func(s *scope) { s.recordEvents() }, Forget: r.forget,
 	}.Run(ctx, req, &infrav1.HarvesterCluster{})
 }
@@ -112,8 +112,8 @@ func (r *Reconciler) forget(key client.ObjectKey) {
 	r.Connections.Forget(requester(key))
 }
 
-func requester(key client.ObjectKey) harvester.Asker {
-	return harvester.Asker{Kind: harvester.Cluster, Key: key}
+func requester(key client.ObjectKey) harvester.Requester {
+	return harvester.Requester{Kind: harvester.Cluster, Key: key}
 }
 
 // Owner returns the owning Cluster.

@@ -46,7 +46,7 @@ func reconcileDelete(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err != nil || !deleted {
 		return ctrl.Result{RequeueAfter: s.requeueAfter}, ignoreSyncing(err)
 	}
-	s.domains.Withdraw()
+	s.domains.Remove()
 	s.Connections.Forget(requester(client.ObjectKeyFromObject(s.cluster)))
 	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizer)
 	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizerLegacy)

@@ -28,11 +28,11 @@ func (s *scope) publishDomains(ctx context.Context) (time.Duration, error) {
 	hosts, problem := s.hosts(ctx)
 	seen := placement.Observe(s.cluster, hosts, problem)
 	switch {
-	case len(seen) == 0 && !s.domains.Keep():
+	case len(seen) == 0 && !s.domains.HasControlPlaneDomain():
 		s.reportNoDomains(hosts, problem)
 		return 0, nil
 	case len(seen) > faultlinev1.MaxFailureDomains:
-		s.domains.Report(tooManyDomains(s.cluster, len(seen)), s.domains.Keep())
+		s.domains.SetReady(tooManyDomains(s.cluster, len(seen)), s.domains.HasControlPlaneDomain())
 		return 0, nil
 	}
 	result, err := publish.Publish(ctx, s.domains, seen, &infrav1.HarvesterMachine{}, placement.WaitsFor)
@@ -43,7 +43,7 @@ func (s *scope) publishDomains(ctx context.Context) (time.Duration, error) {
 	if problem == nil {
 		condition.Message = s.withNotes(condition.Message, placement.Notes(s.cluster, hosts))
 	}
-	s.domains.Report(condition, !result.NoControlPlaneDomain)
+	s.domains.SetReady(condition, !result.NoControlPlaneDomain)
 	return result.NextCheck, nil
 }
 
@@ -58,14 +58,14 @@ func (s *scope) hosts(ctx context.Context) ([]placement.Host, *harvester.Problem
 // reportNoDomains lets machines be created without a failure domain once it is certain that the cluster has none.
 func (s *scope) reportNoDomains(hosts []placement.Host, problem *harvester.Problem) {
 	if problem != nil {
-		s.domains.Report(metav1.Condition{
+		s.domains.SetReady(metav1.Condition{
 			Status: metav1.ConditionUnknown, Reason: faultlinev1.ReasonLookupFailed, Message: problem.Message,
 		}, ptr.Deref(s.cluster.Status.Initialization.Provisioned, false))
 		return
 	}
-	s.domains.Withdraw()
+	s.domains.Remove()
 	conditions.Delete(s.cluster, faultlinev1.MachinesInPlaceCondition)
-	s.domains.Report(metav1.Condition{
+	s.domains.SetReady(metav1.Condition{
 		Status: metav1.ConditionTrue, Reason: faultlinev1.ReasonNoFailureDomains, Message: strings.Join(placement.Notes(s.cluster, hosts), "\n"),
 	}, true)
 }

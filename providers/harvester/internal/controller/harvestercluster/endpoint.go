@@ -180,7 +180,7 @@ func (s *scope) updateLoadBalancer(ctx context.Context, lb, wanted *lbv1.LoadBal
 	if !loadbalancer.Change(lb, wanted, s.by) {
 		return nil
 	}
-	return s.patch.GoOn(s.onHarvester.Write(ctx, s.conn, before, lb))
+	return s.patch.Tolerate(s.onHarvester.Write(ctx, s.conn, before, lb))
 }
 
 // reconcileService creates the load balancer's Service, or marks the one that Harvester created, so that its address is announced before
@@ -199,7 +199,7 @@ func (s *scope) reconcileService(ctx context.Context, lb *lbv1.LoadBalancer) (*c
 		return nil, nil
 	}
 	if before := service.DeepCopy(); err == nil && loadbalancer.MarkService(s.by, service) {
-		err = s.patch.GoOn(s.onHarvester.Write(ctx, s.conn, before, service))
+		err = s.patch.Tolerate(s.onHarvester.Write(ctx, s.conn, before, service))
 	}
 	if err != nil {
 		return nil, s.reportRejected(err, lbReady, infrav1.LoadBalancerRefusedReason, what)

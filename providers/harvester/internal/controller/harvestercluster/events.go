@@ -28,5 +28,5 @@ func (s *scope) recordEvents() {
 	for _, n := range s.pendingEvents {
 		s.Recorder.Eventf(s.cluster, nil, n.kind, n.reason, "Reconcile", "%s", n.note)
 	}
-	s.domains.Announce()
+	s.domains.RecordEvents()
 }

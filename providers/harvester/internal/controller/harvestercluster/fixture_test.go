@@ -107,7 +107,7 @@ func (w *fixture) add(ctx context.Context, mgr ctrl.Manager) error {
 	return (&harvestercluster.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Connections: connections, Workloads: workloads, Recorder: recorder, Consent: w.consent,
 		Domains: &publish.Publisher{Client: mgr.GetClient(), Recorder: recorder, Clock: clock.RealClock{}, Metrics: metrics},
-	}).SetupWithManager(ctx, mgr, "", watch.Workers(2))
+	}).SetupWithManager(ctx, mgr, "", watch.Concurrency(2))
 }
 
 func (w *fixture) zoneKey() string { return w.name + ".example.com/zone" }

@@ -149,5 +149,5 @@ func (s *scope) updatePool(ctx context.Context, pool, wanted *lbv1.IPPool) error
 	if !owned.ChangePool(pool, wanted, s.by) {
 		return nil
 	}
-	return s.patch.GoOn(s.onHarvester.Write(ctx, s.conn, before, pool))
+	return s.patch.Tolerate(s.onHarvester.Write(ctx, s.conn, before, pool))
 }

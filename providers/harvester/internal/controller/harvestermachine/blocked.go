@@ -39,7 +39,7 @@ func (r *Reconciler) handleDeletionError(ctx context.Context, s *scope, err erro
 	case problem != nil:
 	case errors.As(err, &removed):
 		problem = &harvester.Problem{Message: removed.Error()}
-	case reconcile.IsRefused(err):
+	case reconcile.IsRejected(err):
 		problem, is = &harvester.Problem{Message: fmt.Sprintf("%v: fix the cause that Harvester reports", err)}, metav1.ConditionFalse
 	case failed >= failureGrace:
 		problem = &harvester.Problem{Message: err.Error()}

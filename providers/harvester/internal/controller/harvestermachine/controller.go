@@ -39,7 +39,7 @@ type Reconciler struct {
 	Recorder  events.EventRecorder
 
 	filter       watch.Filter
-	written      patch.Written
+	written      patch.Expectations
 	controller   controller.Controller
 	failingSince sync.Map // by key of the machine: since when its deletion has made no progress
 }
@@ -77,8 +77,8 @@ type scope struct {
 
 func (s *scope) key() client.ObjectKey { return client.ObjectKeyFromObject(s.infra) }
 
-func (s *scope) requester() harvester.Asker {
-	return harvester.Asker{Kind: harvester.Machine, Key: s.key()}
+func (s *scope) requester() harvester.Requester {
+	return harvester.Requester{Kind: harvester.Machine, Key: s.key()}
 }
 
 // vmKey returns the namespace and name of the virtual machine on Harvester.
@@ -102,8 +102,8 @@ func (s *scope) mayExist() bool {
 // Reconcile runs the remaining steps of the machine, up to the first one that waits.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.HarvesterMachine, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder,
-		Gather: r.newScope, Quiet: assignmentDelay, Normal: r.provision, Delete: r.delete, Settle: debounce, Summarize: r.summarize, Forget: r.forget,
+		Client: r.Client, Filter: r.filter, Expectations: &r.written, Recorder: r.Recorder,
+		NewScope: r.newScope, Delay: assignmentDelay, ReconcileNormal: r.provision, ReconcileDelete: r.delete, Debounce: debounce, Summarize: r.summarize, Forget: r.forget,
 	}.Run(ctx, req, &infrav1.HarvesterMachine{})
 }
 
@@ -112,7 +112,7 @@ func (s *scope) Owner() *clusterv1.Cluster { return s.cluster }
 
 func (r *Reconciler) forget(key client.ObjectKey) {
 	r.failingSince.Delete(key)
-	r.Connections.Forget(harvester.Asker{Kind: harvester.Machine, Key: key})
+	r.Connections.Forget(harvester.Requester{Kind: harvester.Machine, Key: key})
 }
 
 // provision runs the steps from an empty machine to its Node. Steps up to create do nothing once the virtual machine exists.

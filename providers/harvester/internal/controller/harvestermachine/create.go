@@ -133,12 +133,12 @@ func (r *Reconciler) createSecret(ctx context.Context, s *scope, secret *corev1.
 
 // isRejection reports whether Harvester rejects the object, as opposed to the account.
 func isRejection(err error) bool {
-	return reconcile.IsRefused(err) && harvester.Denied(err) == nil && !apierrors.IsUnauthorized(err)
+	return reconcile.IsRejected(err) && harvester.Denied(err) == nil && !apierrors.IsUnauthorized(err)
 }
 
 // reportRejected reports in a condition that Harvester rejected the object. The request is retried, because no event reports that Harvester
 // accepts it.
 func (r *Reconciler) reportRejected(s *scope, kind, name string, err error) (reconcile.Progress, error) {
-	r.hold(s, distribution.Refusal{Reason: infrav1.VirtualMachineRefusedReason, Message: "Harvester: " + reconcile.RefusedMessage(kind, name, err)})
+	r.hold(s, distribution.Refusal{Reason: infrav1.VirtualMachineRefusedReason, Message: "Harvester: " + reconcile.RejectedMessage(kind, name, err)})
 	return reconcile.Retry(reconcile.RefusedPause), nil
 }

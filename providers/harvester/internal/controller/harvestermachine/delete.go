@@ -180,7 +180,7 @@ func (r *Reconciler) deleteDependents(ctx context.Context, s *scope) (reconcile.
 		all = append(all, func() error { return step(ctx, s) })
 	}
 	err := runAll(all)
-	if err != nil && !reconcile.IsRefused(err) {
+	if err != nil && !reconcile.IsRejected(err) {
 		return reconcile.Wait, err
 	}
 	return reconcile.Proceed, err
@@ -192,7 +192,7 @@ func runAll(all []func() error) error {
 	for _, run := range all {
 		switch err := run(); {
 		case err == nil:
-		case !reconcile.IsRefused(err):
+		case !reconcile.IsRejected(err):
 			return err
 		case refused == nil:
 			refused = err

@@ -162,7 +162,7 @@ func (w *fixture) start() (stop func()) {
 		return (&harvestermachine.Reconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Connections: connections, Addresses: &ipam.Claimer{},
 			Workloads: w.workload, Recorder: manager.Recorder(mgr, "harvestermachine"),
-		}).SetupWithManager(ctx, mgr, "", watch.Workers(10))
+		}).SetupWithManager(ctx, mgr, "", watch.Concurrency(10))
 	})
 }
 

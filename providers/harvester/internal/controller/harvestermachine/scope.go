@@ -36,7 +36,7 @@ func (s *scope) requestedDomain() (domain string, wait distribution.Refusal) {
 	if cluster == nil {
 		cluster = &infrav1.HarvesterCluster{}
 	}
-	domain, wait = provider.Asked(cluster, s.machine, s.infra, placement.Harvester{}.Place(s.infra))
+	domain, wait = provider.RequestedDomain(cluster, s.machine, s.infra, placement.Harvester{}.Location(s.infra))
 	if domain == "" && wait.Reason == "" {
 		domain = s.infra.Spec.FailureDomain
 	}
@@ -46,5 +46,5 @@ func (s *scope) requestedDomain() (domain string, wait distribution.Refusal) {
 // assignmentDelay returns how long a new machine may wait for a failure domain to be assigned.
 func assignmentDelay(s *scope) time.Duration {
 	_, wait := s.requestedDomain()
-	return provider.AssignedSoon(wait, s.infra, time.Now())
+	return provider.AssignmentGrace(wait, s.infra, time.Now())
 }

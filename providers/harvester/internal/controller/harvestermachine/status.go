@@ -46,7 +46,7 @@ func (s *scope) reportUnreadable(problem *harvester.Problem) {
 	if problem.Pending && conditions.Has(s.infra, infrav1.InfrastructureReadyCondition) {
 		return // the connection is about to be established
 	}
-	status.Unseen(s.infra, metav1.Condition{
+	status.MarkUnknown(s.infra, metav1.Condition{
 		Type: infrav1.InfrastructureReadyCondition, Status: metav1.ConditionUnknown, Reason: problem.Reason, Message: problem.Message,
 	})
 }
@@ -106,7 +106,7 @@ func debounce(s *scope) time.Duration {
 // summarize sets Ready. Metadata and spec are written first, because that changes the generation, and all conditions, which were just
 // determined, must observe the new one. Conditions that were not reached yet do not count; the condition that blocks them does.
 func (r *Reconciler) summarize(ctx context.Context, s *scope) error {
-	if err := s.patch.GoOn(s.patch.ApplySpec(ctx, r.Client, s.infra)); err != nil {
+	if err := s.patch.Tolerate(s.patch.ApplySpec(ctx, r.Client, s.infra)); err != nil {
 		return err
 	}
 	for i := range s.infra.Status.Conditions {

@@ -93,7 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	err = r.writes.Write(ctx, r.Client, before, secret)
-	if undone, news := patch.News(err); news {
+	if undone, news := patch.ReportableError(err); news {
 		r.Recorder.Eventf(secret, nil, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, "KeepSecret", "%s", undone)
 	}
 	if client.IgnoreNotFound(err) != nil {

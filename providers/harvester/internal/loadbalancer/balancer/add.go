@@ -54,7 +54,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := (&ippool.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: addresses, Recorder: manager.Recorder(mgr, "ippool"),
 		Filter: watch.Filter(o.WatchFilter),
-	}).SetupWithManager(ctx, mgr, watch.Workers(o.Pools)); err != nil {
+	}).SetupWithManager(ctx, mgr, watch.Concurrency(o.Pools)); err != nil {
 		return fmt.Errorf("adding IPPool controller: %w", err)
 	}
 	return addBalancers(ctx, mgr, o, takeover)
@@ -68,7 +68,7 @@ func addBalancers(ctx context.Context, mgr ctrl.Manager, o Options, addresses Ad
 	if err := (&Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: addresses, Health: checker, Recorder: manager.Recorder(mgr, "loadbalancer"),
 		Filter: watch.Filter(o.WatchFilter),
-	}).SetupWithManager(ctx, mgr, watch.Workers(o.LoadBalancers)); err != nil {
+	}).SetupWithManager(ctx, mgr, watch.Concurrency(o.LoadBalancers)); err != nil {
 		return fmt.Errorf("adding LoadBalancer controller: %w", err)
 	}
 	if o.Metrics != nil {
@@ -76,7 +76,7 @@ func addBalancers(ctx context.Context, mgr ctrl.Manager, o Options, addresses Ad
 			return err
 		}
 	}
-	if err := guests.SetupWithManager(ctx, mgr, watch.Filter(o.WatchFilter), watch.Workers(o.LoadBalancers)); err != nil {
+	if err := guests.SetupWithManager(ctx, mgr, watch.Filter(o.WatchFilter), watch.Concurrency(o.LoadBalancers)); err != nil {
 		return fmt.Errorf("adding controllers of virtual machines: %w", err)
 	}
 	return nil

@@ -25,7 +25,7 @@ func TestRemovedFinalizer(t *testing.T) {
 	writes, config := person.Writes(apiServer)
 	w.config = config
 	w.run(ctrl.Options{}, nil)
-	writes.CalmDown(lb)
+	writes.WaitForBackoff(lb)
 	w.waitForMessage(lb, "does not store the finalizer "+lbv1.LoadBalancerFinalizer)
 	w.Expect(w.allocated(pool)).To(BeEmpty())
 	keep()
@@ -41,9 +41,9 @@ func TestLoadBalancerWriteBackoff(t *testing.T) {
 	person := testworld.User{T: t, G: w.WithT, Client: user}
 	writes, config := person.Writes(apiServer)
 	w.config = config
-	writes.Lose(lb)
+	writes.Conflict(lb)
 	w.run(ctrl.Options{}, nil)
-	writes.CalmDown(lb)
-	writes.Lose()
+	writes.WaitForBackoff(lb)
+	writes.Conflict()
 	w.waitForMessage(lb, "")
 }

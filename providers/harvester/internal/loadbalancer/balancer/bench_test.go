@@ -175,7 +175,7 @@ func (w *bench) manage() {
 			return (&balancer.Reconciler{
 				Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()),
 				Health: checker, Recorder: &events.FakeRecorder{},
-			}).SetupWithManager(ctx, mgr, watch.Workers(10))
+			}).SetupWithManager(ctx, mgr, watch.Concurrency(10))
 		},
 		apiServer: func(mgr ctrl.Manager) error {
 			w.reader = mgr.GetClient()

@@ -59,7 +59,7 @@ type Reconciler struct {
 	// Filter ignores load balancers of other managers.
 	Filter watch.Filter
 
-	written patch.Written
+	written patch.Expectations
 	// confirmed maps load balancers to their addresses according to their pools. A status that differs was written by another client.
 	confirmed sync.Map
 }
@@ -99,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
-	if wait := r.written.StandBack(lb); wait > 0 {
+	if wait := r.written.Backoff(lb); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	if annotations.HasPaused(lb) {
@@ -202,7 +202,7 @@ func (s *scope) store(ctx context.Context) error {
 	if string(data) != "{}" {
 		err := s.written.Repeats.Write(ctx, s.Client, s.before, s.lb)
 		if _, sent := patch.Sent(err); sent {
-			s.written.Note(s.lb)
+			s.written.Observe(s.lb)
 			s.before = s.lb.DeepCopy()
 			return err
 		}
@@ -212,7 +212,7 @@ func (s *scope) store(ctx context.Context) error {
 			}
 			return fmt.Errorf("patching load balancer: %w", err)
 		}
-		s.written.Note(s.lb)
+		s.written.Observe(s.lb)
 	}
 	s.before = s.lb.DeepCopy()
 	for _, n := range s.events {

@@ -91,7 +91,7 @@ func (w *fixture) run(options ctrl.Options, adjust func(*balancer.Reconciler)) (
 		if adjust != nil {
 			adjust(r)
 		}
-		return r.SetupWithManager(ctx, mgr, watch.Workers(4))
+		return r.SetupWithManager(ctx, mgr, watch.Concurrency(4))
 	})
 }
 

@@ -43,7 +43,7 @@ func (d *dying) write(do func() error) error {
 }
 
 func (d *dying) client(config *rest.Config, options client.Options) (client.Client, error) {
-	return testworld.Disturbed(interceptor.Funcs{
+	return testworld.NewInterceptedClient(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			return d.write(func() error { return c.Create(ctx, o, opts...) })
 		},

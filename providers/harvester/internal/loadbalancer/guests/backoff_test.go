@@ -17,7 +17,7 @@ import (
 func TestMarkBackoff(t *testing.T) {
 	// Not parallel to other tests, whose objects enqueue reconciles.
 	w := newFixture(t)
-	quarrel, config := testworld.User{T: t, G: w.WithT, Client: user}.Quarrel(apiServer, "")
+	quarrel, config := testworld.User{T: t, G: w.WithT, Client: user}.Contention(apiServer, "")
 	w.config = config
 	w.start()
 	w.machine("vm-1", "guest")

@@ -162,7 +162,7 @@ func (m *Machines) markWith(ctx context.Context, lb *lbv1.LoadBalancer, name str
 // write stores a mark on a load balancer, and records an event if another client reverts it.
 func (m *Machines) write(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
 	err := m.marks.Write(ctx, m.Client, before, lb)
-	if undone, news := patch.News(err); news {
+	if undone, news := patch.ReportableError(err); news {
 		m.Recorder.Eventf(lb, nil, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, "Mark", "%s", undone)
 	}
 	if client.IgnoreNotFound(err) != nil {

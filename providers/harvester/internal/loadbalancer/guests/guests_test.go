@@ -86,7 +86,7 @@ func (w *fixture) startWith(filter watch.Filter) {
 	w.t.Helper()
 	w.stop = testworld.Start(w.t, cmp.Or(w.config, apiServer), user.RESTMapper(), ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)},
 		func(ctx context.Context, mgr ctrl.Manager) error {
-			return guests.SetupWithManager(ctx, mgr, filter, watch.Workers(2))
+			return guests.SetupWithManager(ctx, mgr, filter, watch.Concurrency(2))
 		})
 }
 

@@ -79,7 +79,7 @@ func (m *Machines) setup(ctx context.Context, mgr ctrl.Manager, options controll
 	return ctrl.NewControllerManagedBy(mgr).Named("loadbalancer-virtualmachine").
 		For(machine(), builder.OnlyMetadata, builder.WithPredicates(needsReconcile())).
 		WithOptions(options).
-		Watches(&lbv1.LoadBalancer{}, handler.EnqueueRequestsFromMapFunc(m.of), builder.WithPredicates(watch.NotStatusOnly())).
+		Watches(&lbv1.LoadBalancer{}, handler.EnqueueRequestsFromMapFunc(m.of), builder.WithPredicates(watch.SpecOrMetadataChanged())).
 		Complete(m)
 }
 

@@ -22,14 +22,14 @@ import (
 func TestPoolWriteBackoff(t *testing.T) {
 	// Not parallel to other tests, whose pools the policy would change.
 	person := testworld.NewUser(t, user, timeout)
-	quarrel, config := person.Quarrel(apiServer, "")
+	quarrel, config := person.Contention(apiServer, "")
 	w := &fixture{WithT: person.G, t: t, name: "quarrel"}
 	testworld.Start(t, config, user.RESTMapper(), ctrl.Options{Scheme: scheme}, func(ctx context.Context, mgr ctrl.Manager) error {
 		r := &ippool.Reconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()),
 			Recorder: manager.Recorder(mgr, "ippool"), Filter: watch.Filter(w.name),
 		}
-		return r.SetupWithManager(ctx, mgr, watch.Workers(4))
+		return r.SetupWithManager(ctx, mgr, watch.Concurrency(4))
 	})
 	pool := w.pool("quarrel", "10.61.0.0/24")
 	w.waitForReady("quarrel", "")

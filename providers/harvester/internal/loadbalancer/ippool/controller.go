@@ -146,7 +146,7 @@ func (r *Reconciler) addFinalizer(ctx context.Context, pool *lbv1.IPPool) error 
 		return nil
 	}
 	if err := r.writes.Write(ctx, r.Client, before, pool); err != nil {
-		if undone, news := patch.News(err); news {
+		if undone, news := patch.ReportableError(err); news {
 			r.Recorder.Eventf(pool, nil, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, "Settle", "%s", undone)
 		}
 		return fmt.Errorf("adding the finalizer to IPPool %s: %w", pool.Name, err)

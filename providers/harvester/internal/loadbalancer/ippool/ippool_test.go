@@ -76,11 +76,11 @@ func newFixture(t *testing.T, disturb ...interceptor.Funcs) *fixture {
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(timeout)
 	w := &fixture{WithT: g, t: t, name: fmt.Sprintf("test-%d", worlds.Add(1)), events: events.NewFakeRecorder(1000)}
-	options := ctrl.Options{Scheme: scheme, NewClient: testworld.Disturbed(disturb...)}
+	options := ctrl.Options{Scheme: scheme, NewClient: testworld.NewInterceptedClient(disturb...)}
 	testworld.Start(t, apiServer, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		w.addresses = ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader())
 		r := &ippool.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: w.addresses, Recorder: w.events, Filter: watch.Filter(w.name)}
-		return r.SetupWithManager(ctx, mgr, watch.Workers(4))
+		return r.SetupWithManager(ctx, mgr, watch.Concurrency(4))
 	})
 	return w
 }

@@ -71,7 +71,7 @@ func testPoolLabels(t *testing.T, api *rulestest.APIServer) {
 	for _, name := range []string{"default/missing", "configured", "a/b/c"} {
 		unknown := pool.DeepCopy()
 		unknown.Spec.Selector.Network = name
-		rulestest.Refused(g, api.Update(ctx, unknown), "spec.selector.network: Invalid value")
+		rulestest.Rejected(g, api.Update(ctx, unknown), "spec.selector.network: Invalid value")
 	}
 }
 
@@ -88,13 +88,13 @@ func testHeldAddresses(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Get(ctx, client.ObjectKeyFromObject(pool), pool)).To(Succeed())
 	g.Expect(pool.Status.Allocated).To(HaveKeyWithValue("10.2.0.2", "default/lb"), "a plain update writes the status")
 
-	rulestest.Refused(g, api.Delete(ctx, pool), "status.allocated: Forbidden")
+	rulestest.Rejected(g, api.Delete(ctx, pool), "status.allocated: Forbidden")
 	narrow := pool.DeepCopy()
 	narrow.Spec.Ranges[0].RangeStart = "10.2.0.3"
-	rulestest.Refused(g, api.Update(ctx, narrow), "status.allocated[10.2.0.2]: Invalid value")
+	rulestest.Rejected(g, api.Update(ctx, narrow), "status.allocated[10.2.0.2]: Invalid value")
 	foreign := pool.DeepCopy()
 	foreign.Status.Allocated["10.3.0.1"] = "default/lb2"
-	rulestest.Refused(g, api.Update(ctx, foreign), "status.allocated[10.3.0.1]: Invalid value")
+	rulestest.Rejected(g, api.Update(ctx, foreign), "status.allocated[10.3.0.1]: Invalid value")
 
 	block := &lbv1.IPPoolBlock{
 		ObjectMeta: metav1.ObjectMeta{Name: "held-1", Labels: map[string]string{lbv1.PoolLabel: "held"}}, Pool: "held", First: "10.2.1.0",
@@ -103,12 +103,12 @@ func testHeldAddresses(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Create(ctx, block)).To(Succeed())
 	pool.Annotations, pool.Status.Allocated = map[string]string{lbv1.BlocksAnnotation: "true"}, nil
 	g.Expect(api.Update(ctx, pool)).To(Succeed())
-	rulestest.Refused(g, api.Delete(ctx, pool), "status.allocated: Forbidden")
+	rulestest.Rejected(g, api.Delete(ctx, pool), "status.allocated: Forbidden")
 	narrow = pool.DeepCopy()
 	narrow.Spec.Ranges[0].RangeEnd = "10.2.0.9"
-	rulestest.Refused(g, api.Update(ctx, narrow), "status.allocated[10.2.1.1]: Invalid value")
+	rulestest.Rejected(g, api.Update(ctx, narrow), "status.allocated[10.2.1.1]: Invalid value")
 
-	rulestest.Refused(g, api.Delete(ctx, block), "allocated: Forbidden")
+	rulestest.Rejected(g, api.Delete(ctx, block), "allocated: Forbidden")
 	former := block.DeepCopy()
 	former.Name, former.ResourceVersion = "held-before", ""
 	former.OwnerReferences = []metav1.OwnerReference{{APIVersion: lbv1.GroupVersion.String(), Kind: "IPPool", Name: "held", UID: "gone"}}
@@ -143,7 +143,7 @@ func testOlderPools(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(api.Update(ctx, pool)).To(Succeed(), "addresses are given on")
 	worse := pool.DeepCopy()
 	worse.Spec.Ranges = append(worse.Spec.Ranges, lbv1.Range{Subnet: "10.4.1.0/24"})
-	rulestest.Refused(g, api.Update(ctx, worse), "spec.ranges[1]: Invalid value")
+	rulestest.Rejected(g, api.Update(ctx, worse), "spec.ranges[1]: Invalid value")
 	drop(t, api, pool)
 	drop(t, api, other)
 }

@@ -154,7 +154,7 @@ func testLoadBalancerRules(t *testing.T, api *rulestest.APIServer) {
 	} {
 		broken := lb.DeepCopy()
 		change(&broken.Spec)
-		rulestest.Refused(g, api.Create(ctx, broken), want)
+		rulestest.Rejected(g, api.Create(ctx, broken), want)
 	}
 	api.Warnings()
 	g.Expect(api.Create(ctx, lb)).To(Succeed())
@@ -167,7 +167,7 @@ func testLoadBalancerRules(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(lb.Status).To(Equal(want), "a plain update writes the status")
 	changed := lb.DeepCopy()
 	changed.Spec.IPAM, changed.Spec.WorkloadType = lbv1.IPAMPool, lbv1.WorkloadCluster
-	rulestest.Refused(g, api.Update(ctx, changed), "spec.ipam: Forbidden", "spec.workloadType: Forbidden")
+	rulestest.Rejected(g, api.Update(ctx, changed), "spec.ipam: Forbidden", "spec.workloadType: Forbidden")
 	g.Expect(api.Delete(ctx, lb)).To(Succeed())
 }
 
@@ -316,5 +316,5 @@ func changeInBothVersions(v *versions) {
 	v.Expect(v.newer.Annotations).To(HaveKeyWithValue(lbv1.BackendServersAnnotation, `["10.8.0.4"]`))
 	v.Expect(v.older.Spec.BackendServers).To(Equal([]string{"10.8.0.3", "10.8.0.4"}))
 	v.older.Spec.IPAM = lbv1.IPAMDHCP
-	rulestest.Refused(v, v.api.Update(ctx, v.older), "spec.ipam: Forbidden")
+	rulestest.Rejected(v, v.api.Update(ctx, v.older), "spec.ipam: Forbidden")
 }

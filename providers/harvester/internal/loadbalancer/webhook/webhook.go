@@ -43,8 +43,8 @@ func SetupWithManager(mgr ctrl.Manager) error {
 }
 
 // Written returns the create validation of both kinds that depends only on the object, for objects in any version.
-func Written() (rules.Written, error) {
-	return rules.NewWritten(func(scheme *runtime.Scheme) error {
+func Written() (rules.Validators, error) {
+	return rules.NewValidators(func(scheme *runtime.Scheme) error {
 		return errors.Join(lbv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))
 	}, rules.Webhooks[*lbv1.IPPool]{Validate: func(pool *lbv1.IPPool) field.ErrorList { return ippools.Validate(pool.Spec) }},
 		rules.Webhooks[*lbv1.LoadBalancer]{Converter: loadbalancer.Converter(), Validate: func(lb *lbv1.LoadBalancer) field.ErrorList {

@@ -40,7 +40,7 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 
 	filter  watch.Filter
-	written patch.Written
+	written patch.Expectations
 }
 
 type scope struct {
@@ -59,9 +59,9 @@ type scope struct {
 // Reconcile publishes the cluster's failure domains and marks it as provisioned.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Cluster, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
-		V1Beta1: conversion.ClusterConditions(), Gather: r.newScope, Normal: r.reconcileNormal, Delete: r.reconcileDelete,
-		Summarize: summarize, Stored: func(s *scope) { s.domains.Announce() }, Forget: r.Domains.Forget,
+		Client: r.Client, Filter: r.filter, Expectations: &r.written, Recorder: r.Recorder, Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
+		V1Beta1: conversion.ClusterConditions(), NewScope: r.newScope, ReconcileNormal: r.reconcileNormal, ReconcileDelete: r.reconcileDelete,
+		Summarize: summarize, Stored: func(s *scope) { s.domains.RecordEvents() }, Forget: r.Domains.Forget,
 	}.Run(ctx, req, &infrav1.Metal3Cluster{})
 }
 
@@ -143,7 +143,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 	if err := r.Hosts.ReleaseKept(ctx, s.cluster.Namespace, s.name()); err != nil {
 		return ctrl.Result{}, err
 	}
-	s.domains.Withdraw()
+	s.domains.Remove()
 	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizer)
 	return ctrl.Result{}, nil
 }

@@ -22,8 +22,8 @@ import (
 // publishDomains writes the state of every declared failure domain to the status, from which Cluster API reads it. It returns the
 // time after which to requeue without an event, when a grace or hold period ends.
 func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duration, error) {
-	if len(s.cluster.Spec.FailureDomains) == 0 && !s.domains.Keep() {
-		s.domains.None()
+	if len(s.cluster.Spec.FailureDomains) == 0 && !s.domains.HasControlPlaneDomain() {
+		s.domains.Clear()
 		return 0, nil
 	}
 	seen, all, err := r.Provider.Observe(ctx, s.cluster)
@@ -35,7 +35,7 @@ func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duratio
 		return 0, err
 	}
 	condition, err := r.domainsReady(ctx, s, result, all)
-	s.domains.Report(condition, !result.NoControlPlaneDomain)
+	s.domains.SetReady(condition, !result.NoControlPlaneDomain)
 	return result.NextCheck, err
 }
 

@@ -32,7 +32,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	log := ctrl.LoggerFrom(ctx)
 	ours := watch.Collect(watch.InfraClusters(r.Client, &infrav1.Metal3ClusterList{}))
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.Metal3Cluster{}, builder.WithPredicates(watch.NotStatusOnly(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter),
+		For(&infrav1.Metal3Cluster{}, builder.WithPredicates(watch.SpecOrMetadataChanged(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter),
 			predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), log))).
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{},

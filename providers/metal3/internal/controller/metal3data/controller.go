@@ -35,7 +35,7 @@ type Reconciler struct {
 	NameClaimsByHost bool
 
 	filter  watch.Filter
-	written patch.Written
+	written patch.Expectations
 	claimed patch.Repeats
 	pools   []addressProvider
 }
@@ -76,8 +76,8 @@ type scope struct {
 // Reconcile renders the data once, when all objects that the template refers to exist.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Data, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, PausedOnlyWhenTrue: true,
-		Gather: r.newScope, Normal: r.reconcileNormal, Delete: r.reconcileDelete, Summarize: r.emitEvent,
+		Client: r.Client, Filter: r.filter, Expectations: &r.written, Recorder: r.Recorder, PausedOnlyWhenTrue: true,
+		NewScope: r.newScope, ReconcileNormal: r.reconcileNormal, ReconcileDelete: r.reconcileDelete, Summarize: r.emitEvent,
 	}.Run(ctx, req, &infrav1.Metal3Data{})
 }
 

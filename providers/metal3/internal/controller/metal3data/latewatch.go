@@ -43,8 +43,8 @@ func (w *lateWatch) start(ctx context.Context) (installed bool, _ error) {
 	steps := []func(context.Context) error{
 		w.index,
 		w.watch(&ipamv1.IPClaim{}, w.reconciler.dataOfIPClaim, predicate.Funcs{}),
-		w.watch(&ipamv1.IPAddress{}, w.reconciler.dataOfIPAddress, watch.CreatesOnly()),
-		w.watch(newPoolMetadata(), w.reconciler.dataOfIPPool, watch.CreatesOnly()),
+		w.watch(&ipamv1.IPAddress{}, w.reconciler.dataOfIPAddress, watch.Created()),
+		w.watch(newPoolMetadata(), w.reconciler.dataOfIPPool, watch.Created()),
 	}
 	if w.completed == 0 {
 		if installed, err := w.installed(); err != nil || !installed {

@@ -111,7 +111,7 @@ func (m metal3Pools) claimProblem(ctx context.Context, s *scope, claim *ipamv1.I
 	case err != nil:
 		return "", err
 	case found:
-		problem, tooEarly := ipamclaim.Overdue(claim, ipClaimKind, pool.String(), time.Now())
+		problem, tooEarly := ipamclaim.IsOverdue(claim, ipClaimKind, pool.String(), time.Now())
 		s.requeueAfter(tooEarly)
 		return problem, nil
 	}

@@ -43,7 +43,7 @@ type refused struct {
 
 // withReason adds a condition reason to an error if the API server has rejected an object.
 func withReason(reason string, err error) error {
-	var answer *reconcile.RefusedError
+	var answer *reconcile.RejectedError
 	if errors.As(err, &answer) {
 		return &refused{answer, reason, answer.Again()}
 	}

@@ -92,7 +92,7 @@ func (r *Reconciler) record(ctx context.Context, a *assignment) error {
 	if err := r.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("assigning an index to Metal3DataClaim %s: %w", claim.Name, err)
 	}
-	r.claims.Note(claim)
+	r.claims.Observe(claim)
 	return nil
 }
 
@@ -102,7 +102,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope, a *assignment, machin
 	err := r.Client.Create(ctx, data)
 	switch {
 	case err == nil:
-		r.created.Note(data)
+		r.created.Observe(data)
 		a.data = data
 		return a.claim.Name, nil
 	case apierrors.IsAlreadyExists(err):
@@ -113,8 +113,8 @@ func (r *Reconciler) create(ctx context.Context, s *scope, a *assignment, machin
 			return "", nil // the data belongs to another template
 		}
 		return data.Spec.Claim.Name, nil
-	case reconcile.IsRefused(err), reconcile.Unanswered(err): // for example by a quota, whose change is not an event
-		return "", kerrors.NewAggregate([]error{err, r.reportError(ctx, a.claim, reconcile.RefusedMessage("Metal3Data", data.Name, err))})
+	case reconcile.IsRejected(err), reconcile.IsTransient(err): // for example by a quota, whose change is not an event
+		return "", kerrors.NewAggregate([]error{err, r.reportError(ctx, a.claim, reconcile.RejectedMessage("Metal3Data", data.Name, err))})
 	default:
 		return "", fmt.Errorf("creating Metal3Data %s: %w", data.Name, err)
 	}
@@ -127,7 +127,7 @@ func (r *Reconciler) reportError(ctx context.Context, claim *infrav1.Metal3DataC
 	if err := p.Apply(ctx, r.Client, claim); err != nil {
 		return err
 	}
-	r.claims.Note(claim)
+	r.claims.Observe(claim)
 	return nil
 }
 

@@ -46,9 +46,9 @@ type Reconciler struct {
 
 	clock           clock.PassiveClock
 	filter          watch.Filter
-	templates       patch.Written
-	claims          patch.Written
-	created         patch.Written
+	templates       patch.Expectations
+	claims          patch.Expectations
+	created         patch.Expectations
 	lastStatusWrite sync.Map // client.ObjectKey of the template to the time.Time of the last status write
 }
 
@@ -80,11 +80,11 @@ type scope struct {
 // Reconcile processes all claims of a template. Claims of a missing template get an error message, and can be deleted.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3DataTemplate, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.templates, Recorder: r.Recorder,
-		Gather: func(ctx context.Context, template *infrav1.Metal3DataTemplate, p *patch.Patch) (*scope, error) {
+		Client: r.Client, Filter: r.filter, Expectations: &r.templates, Recorder: r.Recorder,
+		NewScope: func(ctx context.Context, template *infrav1.Metal3DataTemplate, p *patch.Patch) (*scope, error) {
 			return r.newScope(ctx, req.NamespacedName, template, p)
 		},
-		Normal: r.reconcile, Delete: r.reconcile, Absent: r.reconcileNotFound,
+		ReconcileNormal: r.reconcile, ReconcileDelete: r.reconcile, NotFound: r.reconcileNotFound,
 		Forget: func(template client.ObjectKey) { r.lastStatusWrite.Delete(template) },
 	}.Run(ctx, req, &infrav1.Metal3DataTemplate{})
 }
@@ -198,7 +198,7 @@ func (r *Reconciler) isPausedOrFiltered(o client.Object, pausedClusters map[stri
 // pendingWork returns the pending work of a claim. Nothing is due until the cache contains this process's own writes.
 func (r *Reconciler) pendingWork(s *scope, a *assignment) []func(context.Context) error {
 	switch {
-	case r.claims.Behind(a.claim) || a.data == nil && a.reserved && r.isCreated(s.key, a.index):
+	case r.claims.Stale(a.claim) || a.data == nil && a.reserved && r.isCreated(s.key, a.index):
 		s.behind = true
 		return nil
 	case !a.claim.DeletionTimestamp.IsZero():
@@ -215,7 +215,7 @@ func (r *Reconciler) pendingWork(s *scope, a *assignment) []func(context.Context
 func (r *Reconciler) isCreated(template client.ObjectKey, index int32) bool {
 	data := &infrav1.Metal3Data{}
 	data.Namespace, data.Name, data.ResourceVersion = template.Namespace, dataName(template.Name, index), "1"
-	return r.created.Behind(data)
+	return r.created.Stale(data)
 }
 
 // pausedClusters reports which clusters are paused. A paused cluster may be being moved: its claims and data are created one by

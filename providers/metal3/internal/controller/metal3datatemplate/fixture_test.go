@@ -60,7 +60,7 @@ func (f *fixture) start(disturb ...interceptor.Funcs) (stop func()) {
 	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: manager.CacheOptions(f.name, f.name),
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-		NewClient:  testworld.Disturbed(disturb...),
+		NewClient:  testworld.NewInterceptedClient(disturb...),
 	})
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect((&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}).

@@ -39,7 +39,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		WithOptions(options).
 		Watches(&infrav1.Metal3DataClaim{}, handler.EnqueueRequestsFromMapFunc(templateOf), builder.WithPredicates(specOrFinalizersChanged())).
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(templateOf), builder.WithPredicates(r.createdOrDeleted())).
-		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.templateOfMachine), builder.WithPredicates(watch.DeletesOnly())).
+		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.templateOfMachine), builder.WithPredicates(watch.Deleted())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfCluster),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		Complete(r)
@@ -68,7 +68,7 @@ func templateName(o client.Object) string {
 // specOrFinalizersChanged drops updates that change only the status, which this controller writes itself, unless a finalizer was
 // removed.
 func specOrFinalizersChanged() predicate.Predicate {
-	return predicate.Or(watch.NotStatusOnly(), predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	return predicate.Or(watch.SpecOrMetadataChanged(), predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return len(e.ObjectOld.GetFinalizers()) > len(e.ObjectNew.GetFinalizers())
 	}})
 }

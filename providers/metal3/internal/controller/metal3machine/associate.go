@@ -65,7 +65,7 @@ func (r *Reconciler) associate(ctx context.Context, s *scope) (reconcile.Progres
 			reason = infrav1.Metal3MachineAssociateBareMetalHostViaNodeReuseSuccessReason
 		}
 	}
-	if err := s.patch.GoOn(r.Hosts.Adopt(ctx, s.host, s.metal3.Name)); err != nil {
+	if err := s.patch.Tolerate(r.Hosts.Adopt(ctx, s.host, s.metal3.Name)); err != nil {
 		return reconcile.Wait, err
 	}
 	setHostAnnotation(s, s.host.Name)
@@ -111,13 +111,13 @@ func (s *scope) requestedDomain() (domain string, wait distribution.Refusal) {
 	if cluster == nil {
 		cluster = &infrav1.Metal3Cluster{}
 	}
-	return provider.Asked(cluster, s.machine, s.metal3, placement.Metal3{}.Place(s.metal3))
+	return provider.RequestedDomain(cluster, s.machine, s.metal3, placement.Metal3{}.Location(s.metal3))
 }
 
 // assignmentGrace returns how long a new machine waits for its failure domain to be assigned.
 func assignmentGrace(s *scope) time.Duration {
 	_, wait := s.requestedDomain()
-	return provider.AssignedSoon(wait, s.metal3, time.Now())
+	return provider.AssignmentGrace(wait, s.metal3, time.Now())
 }
 
 // requirements returns the requirements on the host. A refusal with a reason explains why the machine cannot ask for a host now.

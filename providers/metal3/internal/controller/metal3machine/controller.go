@@ -33,7 +33,7 @@ type Reconciler struct {
 	Recorder  events.EventRecorder
 
 	filter     watch.Filter
-	written    patch.Written
+	written    patch.Expectations
 	controller controller.Controller
 }
 
@@ -73,8 +73,8 @@ func (s *scope) key() client.ObjectKey {
 // Reconcile runs the pending steps of the machine, up to the first that has to wait.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Machine, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, V1Beta1: conversion.MachineConditions(),
-		Gather: r.newScope, Quiet: assignmentGrace, Normal: r.provision, Delete: r.delete, Paused: r.pause,
+		Client: r.Client, Filter: r.filter, Expectations: &r.written, Recorder: r.Recorder, V1Beta1: conversion.MachineConditions(),
+		NewScope: r.newScope, Delay: assignmentGrace, ReconcileNormal: r.provision, ReconcileDelete: r.delete, ReconcilePaused: r.pause,
 		Summarize: r.summarize, Forget: r.Hosts.Inventory.Forget,
 	}.Run(ctx, req, &infrav1.Metal3Machine{})
 }

@@ -55,9 +55,9 @@ func (r *Reconciler) claimData(ctx context.Context, s *scope) (reconcile.Progres
 	}
 	if claim == nil {
 		switch err := r.createDataClaim(ctx, s, template.Name); {
-		case reconcile.IsRefused(err):
+		case reconcile.IsRejected(err):
 			status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason,
-				reconcile.RefusedMessage("Metal3DataClaim", s.metal3.Name, err))
+				reconcile.RejectedMessage("Metal3DataClaim", s.metal3.Name, err))
 			return reconcile.Retry(reconcile.RefusedPause), nil
 		case err != nil:
 			status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason, err.Error())

@@ -41,7 +41,7 @@ func (r *Reconciler) deprovision(ctx context.Context, s *scope) (reconcile.Progr
 	markUnassociated(s, infrav1.Metal3MachineDeletingReason, "Deprovisioning BareMetalHost "+s.host.Name)
 	changed, err := r.Hosts.Deprovision(ctx, s.host, s.machineSecrets())
 	if client.IgnoreNotFound(err) != nil {
-		if reconcile.IsRefused(err) || reconcile.Unanswered(err) {
+		if reconcile.IsRejected(err) || reconcile.IsTransient(err) {
 			markUnassociated(s, infrav1.Metal3MachineDeletingReason, writeFailure(s.host.Name, err))
 		}
 		return reconcile.Wait, err

@@ -45,7 +45,7 @@ func (r *Reconciler) resumeHost(ctx context.Context, s *scope) (reconcile.Progre
 	if s.host == nil || s.cluster == nil {
 		return reconcile.Proceed, nil
 	}
-	if err := s.patch.GoOn(r.Hosts.Resume(ctx, s.host, s.cluster.Name)); err != nil {
+	if err := s.patch.Tolerate(r.Hosts.Resume(ctx, s.host, s.cluster.Name)); err != nil {
 		markUnassociated(s, infrav1.Metal3MachineHostPauseAnnotationRemoveFailedReason, writeFailure(s.host.Name, err))
 		return reconcile.Wait, err
 	}
@@ -54,8 +54,8 @@ func (r *Reconciler) resumeHost(ctx context.Context, s *scope) (reconcile.Progre
 
 // writeFailure returns why a host could not be written, and how to fix it if user action is required.
 func writeFailure(host string, err error) string {
-	if reconcile.IsRefused(err) || reconcile.Unanswered(err) {
-		return reconcile.RefusedMessage("BareMetalHost", host, err)
+	if reconcile.IsRejected(err) || reconcile.IsTransient(err) {
+		return reconcile.RejectedMessage("BareMetalHost", host, err)
 	}
 	return err.Error()
 }

@@ -24,12 +24,12 @@ import (
 // configure writes the configuration to the host.
 func (r *Reconciler) configure(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	err := r.Hosts.Configure(ctx, s.host, s.config())
-	if reconcile.IsRefused(err) {
-		markUnprovisioned(s, infrav1.Metal3MachineHostRefusedReason, reconcile.RefusedMessage("BareMetalHost", s.host.Name, err))
+	if reconcile.IsRejected(err) {
+		markUnprovisioned(s, infrav1.Metal3MachineHostRefusedReason, reconcile.RejectedMessage("BareMetalHost", s.host.Name, err))
 		return reconcile.Retry(reconcile.RefusedPause), nil
 	}
-	if reconcile.Unanswered(err) {
-		markUnprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, reconcile.RefusedMessage("BareMetalHost", s.host.Name, err))
+	if reconcile.IsTransient(err) {
+		markUnprovisioned(s, infrav1.Metal3MachineHostProvisioningReason, reconcile.RejectedMessage("BareMetalHost", s.host.Name, err))
 	}
 	return reconcile.Proceed, err
 }

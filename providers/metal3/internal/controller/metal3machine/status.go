@@ -26,7 +26,7 @@ func markUnprovisioned(s *scope, reason, message string) {
 // of all conditions to the new one: all of them have just been evaluated. Conditions of steps that have not been reached are
 // ignored; the condition of the current step accounts for them.
 func (r *Reconciler) summarize(ctx context.Context, s *scope) error {
-	if err := s.patch.GoOn(s.patch.ApplySpec(ctx, r.Client, s.metal3)); err != nil {
+	if err := s.patch.Tolerate(s.patch.ApplySpec(ctx, r.Client, s.metal3)); err != nil {
 		return err
 	}
 	for i := range s.metal3.Status.Conditions {

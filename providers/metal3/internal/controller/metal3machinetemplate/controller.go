@@ -25,7 +25,7 @@ type Reconciler struct {
 	Client client.Client
 
 	filter  watch.Filter
-	written patch.Written
+	written patch.Expectations
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machinetemplates,verbs=get;list;watch
@@ -35,7 +35,7 @@ type Reconciler struct {
 // Reconcile copies the template's cleaning mode to its machines. A template without one does not change them.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3MachineTemplate, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Gather: r.newScope, Normal: r.setCleaningModes,
+		Client: r.Client, Filter: r.filter, Expectations: &r.written, NewScope: r.newScope, ReconcileNormal: r.setCleaningModes,
 	}.Run(ctx, req, &infrav1.Metal3MachineTemplate{})
 }
 

@@ -39,7 +39,7 @@ type Reconciler struct {
 	Recorder  events.EventRecorder
 
 	filter     watch.Filter
-	written    patch.Written
+	written    patch.Expectations
 	controller controller.Controller
 }
 
@@ -66,8 +66,8 @@ type scope struct {
 // Reconcile executes the next step of the remediation.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.Metal3Remediation, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder,
-		Gather: r.newScope, Normal: r.remediate, Delete: r.remediate,
+		Client: r.Client, Filter: r.filter, Expectations: &r.written, Recorder: r.Recorder,
+		NewScope: r.newScope, ReconcileNormal: r.remediate, ReconcileDelete: r.remediate,
 	}.Run(ctx, req, &infrav1.Metal3Remediation{})
 }
 

@@ -44,7 +44,7 @@ type Reconciler struct {
 
 	made    sync.Map // cluster modules, and the VSphereClusters for which they were created
 	filter  watch.Filter
-	written patch.Written
+	written patch.Expectations
 }
 
 // VCenters returns the session of a cluster's server.
@@ -72,9 +72,9 @@ type scope struct {
 // Reconcile keeps the cluster's identity Secret, publishes its failure domains and reports it as provisioned.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereCluster, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Domains.Recorder, V1Beta1: conversion.ClusterConditions(), Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
-		Gather: r.gather, Normal: r.reconcileNormal, Delete: r.reconcileDelete,
-		Summarize: summarize, Stored: func(s *scope) { s.domains.Announce() }, Forget: r.forget,
+		Client: r.Client, Filter: r.filter, Expectations: &r.written, Recorder: r.Domains.Recorder, V1Beta1: conversion.ClusterConditions(), Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
+		NewScope: r.gather, ReconcileNormal: r.reconcileNormal, ReconcileDelete: r.reconcileDelete,
+		Summarize: summarize, Stored: func(s *scope) { s.domains.RecordEvents() }, Forget: r.forget,
 	}.Run(ctx, req, &infrav1.VSphereCluster{})
 }
 
@@ -105,7 +105,7 @@ func summarize(_ context.Context, s *scope) error {
 }
 
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
-	err := s.patch.GoOn(r.Secrets.Own(ctx, s.cluster))
+	err := s.patch.Tolerate(r.Secrets.Own(ctx, s.cluster))
 	if apierrors.IsConflict(err) || errors.Is(err, patch.ErrBehind) {
 		return ctrl.Result{}, err // not an error of vCenter
 	}
@@ -164,7 +164,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 	if err := r.Secrets.Release(ctx, s.cluster); err != nil {
 		return ctrl.Result{}, err
 	}
-	s.domains.Withdraw()
+	s.domains.Remove()
 	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizer)
 	return ctrl.Result{}, nil
 }

@@ -22,8 +22,8 @@ import (
 // publishDomains writes the state of every selected zone into the status, from which Cluster API reads it. It returns after
 // which time to reconcile again because a grace or hold period ends.
 func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duration, error) {
-	if s.cluster.Spec.FailureDomainSelector == nil && !s.domains.Keep() {
-		s.domains.None()
+	if s.cluster.Spec.FailureDomainSelector == nil && !s.domains.HasControlPlaneDomain() {
+		s.domains.Clear()
 		return 0, nil
 	}
 	seen, err := r.Provider.Domains(ctx, s.cluster)
@@ -31,7 +31,7 @@ func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duratio
 		return 0, err
 	}
 	if len(seen) > faultlinev1.MaxFailureDomains {
-		s.domains.Report(tooMany(s.cluster, len(seen)), s.domains.Keep())
+		s.domains.SetReady(tooMany(s.cluster, len(seen)), s.domains.HasControlPlaneDomain())
 		return 0, nil
 	}
 	unchecked, err := r.unchecked(ctx, s.cluster)
@@ -42,7 +42,7 @@ func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duratio
 	if err != nil {
 		return 0, err
 	}
-	s.domains.Report(domainsReady(s.cluster, len(seen), unchecked, result))
+	s.domains.SetReady(domainsReady(s.cluster, len(seen), unchecked, result))
 	return result.NextCheck, nil
 }
 

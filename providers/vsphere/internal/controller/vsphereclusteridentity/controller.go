@@ -45,7 +45,7 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 
 	filter  watch.Filter
-	written patch.Written
+	written patch.Expectations
 	secrets patch.Repeats
 }
 
@@ -55,8 +55,8 @@ type Reconciler struct {
 // Reconcile makes the identity the owner of its Secret.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereClusterIdentity, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, V1Beta1: conversion.IdentityConditions(), Finalizer: infrav1.VSphereClusterIdentityFinalizer,
-		Gather: gather, Normal: r.own, Delete: r.reconcileDelete,
+		Client: r.Client, Filter: r.filter, Expectations: &r.written, Recorder: r.Recorder, V1Beta1: conversion.IdentityConditions(), Finalizer: infrav1.VSphereClusterIdentityFinalizer,
+		NewScope: gather, ReconcileNormal: r.own, ReconcileDelete: r.reconcileDelete,
 	}.Run(ctx, req, &infrav1.VSphereClusterIdentity{})
 }
 
@@ -98,7 +98,7 @@ func (r *Reconciler) own(ctx context.Context, s *scope) (ctrl.Result, error) {
 	})
 	controllerutil.AddFinalizer(secret, infrav1.SecretIdentitySetFinalizer)
 	if !equality.Semantic.DeepEqual(before, secret) {
-		if err := s.patch.GoOn(r.secrets.Write(ctx, r.Client, before, secret)); err != nil {
+		if err := s.patch.Tolerate(r.secrets.Write(ctx, r.Client, before, secret)); err != nil {
 			return ctrl.Result{}, fmt.Errorf("patching Secret %s: %w", secret.Name, err)
 		}
 	}

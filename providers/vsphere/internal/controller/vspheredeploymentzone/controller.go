@@ -53,7 +53,7 @@ type Reconciler struct {
 	RetryAfter time.Duration
 
 	filter  watch.Filter
-	written patch.Written
+	written patch.Expectations
 	domains patch.Repeats
 }
 
@@ -73,12 +73,12 @@ type VCenters interface {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	zone := &scope{}
 	return reconcile.Loop[*infrav1.VSphereDeploymentZone, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, V1Beta1: conversion.ZoneConditions(), Finalizer: infrav1.DeploymentZoneFinalizer,
-		Gather: func(_ context.Context, _ *infrav1.VSphereDeploymentZone, p *patch.Patch) (*scope, error) {
+		Client: r.Client, Filter: r.filter, Expectations: &r.written, Recorder: r.Recorder, V1Beta1: conversion.ZoneConditions(), Finalizer: infrav1.DeploymentZoneFinalizer,
+		NewScope: func(_ context.Context, _ *infrav1.VSphereDeploymentZone, p *patch.Patch) (*scope, error) {
 			zone.patch = p
 			return zone, nil
 		},
-		Normal: r.check, Delete: r.reconcileDelete, Summarize: summarize, Forget: r.VCenters.ForgetZone,
+		ReconcileNormal: r.check, ReconcileDelete: r.reconcileDelete, Summarize: summarize, Forget: r.VCenters.ForgetZone,
 	}.Run(ctx, req, &zone.VSphereDeploymentZone)
 }
 
@@ -116,7 +116,7 @@ func (r *Reconciler) check(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return ctrl.Result{}, nil
 	}
 	zone.Domain = domain
-	if err := s.patch.GoOn(r.own(ctx, object, domain)); err != nil {
+	if err := s.patch.Tolerate(r.own(ctx, object, domain)); err != nil {
 		return ctrl.Result{}, err
 	}
 	session, account, err := r.VCenters.ForZone(ctx, object)

@@ -28,7 +28,7 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 
 	filter  watch.Filter
-	written patch.Written
+	written patch.Expectations
 	others  patch.Repeats // VSphereVMs and Machines
 }
 
@@ -51,8 +51,8 @@ type scope struct {
 // Reconcile creates the VSphereVM once the machine's placement is decided, and mirrors its state.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereMachine, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, V1Beta1: conversion.MachineConditions(), Finalizer: infrav1.MachineFinalizer,
-		Gather: r.gather, Quiet: assignmentGrace, Normal: r.reconcileNormal, Delete: r.reconcileDelete, Summarize: summarize,
+		Client: r.Client, Filter: r.filter, Expectations: &r.written, Recorder: r.Recorder, V1Beta1: conversion.MachineConditions(), Finalizer: infrav1.MachineFinalizer,
+		NewScope: r.gather, Delay: assignmentGrace, ReconcileNormal: r.reconcileNormal, ReconcileDelete: r.reconcileDelete, Summarize: summarize,
 	}.Run(ctx, req, &infrav1.VSphereMachine{})
 }
 

@@ -107,7 +107,7 @@ func (r *Reconciler) labelHost(ctx context.Context, s *scope) error {
 		s.machine.Labels = map[string]string{}
 	}
 	s.machine.Labels[esxiHostLabel] = host
-	if err := s.patch.GoOn(r.others.Write(ctx, r.Client, before, s.machine)); client.IgnoreNotFound(err) != nil {
+	if err := s.patch.Tolerate(r.others.Write(ctx, r.Client, before, s.machine)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("labeling Machine %s with its host: %w", s.machine.Name, err)
 	}
 	return nil

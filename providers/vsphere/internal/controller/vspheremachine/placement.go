@@ -81,12 +81,12 @@ func assignmentGrace(s *scope) time.Duration {
 		return 0
 	}
 	_, wait := s.requestedZone()
-	return provider.AssignedSoon(wait, s.vsphere, time.Now())
+	return provider.AssignmentGrace(wait, s.vsphere, time.Now())
 }
 
 // requestedZone returns the failure domain of the machine, or a refusal with the reason why the machine must wait for one.
 func (s *scope) requestedZone() (domain string, wait distribution.Refusal) {
-	return provider.Asked(expected(s.infraCluster), s.machine, s.vsphere, infrastructure.VSphere{}.Place(s.vsphere))
+	return provider.RequestedDomain(expected(s.infraCluster), s.machine, s.vsphere, infrastructure.VSphere{}.Location(s.vsphere))
 }
 
 // zone returns the deployment zone of the machine, or a refusal with the reason why it cannot be used now. The zone is nil if
@@ -173,7 +173,7 @@ func problem(zone *placement.Zone) string {
 	if ready == nil {
 		return "it has not been checked yet"
 	}
-	return text.InLine(ready.Message)
+	return text.SingleLine(ready.Message)
 }
 
 // wait reports what the machine waits for in its conditions, and in an event if the reason is new.

@@ -74,7 +74,7 @@ func (r *Reconciler) change(ctx context.Context, s *scope, want func(*infrav1.VS
 	if equality.Semantic.DeepEqual(before.ObjectMeta, s.vm.ObjectMeta) && equality.Semantic.DeepEqual(before.Spec, s.vm.Spec) {
 		return nil
 	}
-	if err := s.patch.GoOn(r.others.Write(ctx, r.Client, before, s.vm)); err != nil {
+	if err := s.patch.Tolerate(r.others.Write(ctx, r.Client, before, s.vm)); err != nil {
 		return fmt.Errorf("updating VSphereVM %s: %w", s.vm.Name, err)
 	}
 	return nil

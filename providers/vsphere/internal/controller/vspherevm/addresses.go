@@ -88,7 +88,7 @@ func allocate(ctx context.Context, vm *infrav1.VSphereVM, ask addressFunc) (*all
 		for j, pool := range device.AddressesFromPools {
 			name := ipam.ClaimName(vm.Name, i, j)
 			answer, err := ask(ctx, name, ipamclusterv1.IPPoolReference{APIGroup: pool.APIGroup, Kind: pool.Kind, Name: pool.Name})
-			var refused *reconcile.RefusedError
+			var refused *reconcile.RejectedError
 			switch {
 			case errors.As(err, &refused):
 				a.problems = append(a.problems, refused.Error())
@@ -123,7 +123,7 @@ func (r *Reconciler) network(ctx context.Context, s *scope, hasThem bool) (*infr
 	}
 	ask := r.rejectDuplicates(s.vm.Namespace, r.claims(s).Address)
 	if hasThem {
-		ask = r.claims(s).Held
+		ask = r.claims(s).AddressInUse
 	}
 	a, err := allocate(ctx, s.vm, ask)
 	if err != nil {

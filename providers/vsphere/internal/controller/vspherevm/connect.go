@@ -24,7 +24,7 @@ import (
 func (r *Reconciler) connect(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	session, err := r.VCenters.ForVM(ctx, s.cluster, s.vm)
 	if err != nil {
-		status.Unseen(s.vm, connection.Condition(err))
+		status.MarkUnknown(s.vm, connection.Condition(err))
 		if connection.Waits(err) {
 			return reconcile.Retry(connection.RetryAfter(err)), nil
 		}

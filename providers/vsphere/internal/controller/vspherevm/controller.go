@@ -42,7 +42,7 @@ type Reconciler struct {
 
 	tasks    tasks
 	failures failures
-	written  patch.Written
+	written  patch.Expectations
 
 	filter  watch.Filter
 	claimed patch.Repeats
@@ -101,8 +101,8 @@ func (r *Reconciler) waitForInventory(s *scope) reconcile.Progress {
 // Reconcile runs the steps that the VSphereVM still needs, up to the first one that must wait.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereVM, *scope]{
-		Client: r.Client, Filter: r.filter, Written: &r.written, Recorder: r.Recorder, V1Beta1: conversion.VMConditions(),
-		Gather: r.gather, Normal: r.reconcileNormal, Delete: r.reconcileDelete,
+		Client: r.Client, Filter: r.filter, Expectations: &r.written, Recorder: r.Recorder, V1Beta1: conversion.VMConditions(),
+		NewScope: r.gather, ReconcileNormal: r.reconcileNormal, ReconcileDelete: r.reconcileDelete,
 		Summarize: func(_ context.Context, s *scope) error { return setReady(s.vm) }, Forget: r.failures.forget,
 	}.Run(ctx, req, &infrav1.VSphereVM{})
 }
@@ -174,7 +174,7 @@ func (r *Reconciler) save(ctx context.Context, s *scope) error {
 		}
 		return err
 	}
-	r.written.Note(s.vm)
+	r.written.Observe(s.vm)
 	return nil
 }
 
