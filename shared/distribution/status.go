@@ -30,7 +30,9 @@ type Machine struct {
 
 // Elsewhere reports whether the machine is in another domain than requested, because it was moved outside Faultline or its domain
 // was changed.
-func (m Machine) Elsewhere() bool { return m.Requested != "" && m.Domain != "" && m.Domain != m.Requested }
+func (m Machine) Elsewhere() bool {
+	return m.Requested != "" && m.Domain != "" && m.Domain != m.Requested
+}
 
 // InPlace returns the MachinesInPlace condition: False while a machine is in another domain than requested.
 func InPlace(machines []Machine) metav1.Condition {

@@ -608,7 +608,7 @@ func TestStrippedFinalizerEvent(t *testing.T) {
 		for range 100 {
 			_, _ = reconcile.Loop[*corev1.ConfigMap, *plain]{
 				Client: c, Expectations: &written, Recorder: recorder, Finalizer: finalizer,
-				NewScope: func(context.Context, *corev1.ConfigMap, *patch.Patch) (*plain, error) { return &plain{}, nil },
+				NewScope:        func(context.Context, *corev1.ConfigMap, *patch.Patch) (*plain, error) { return &plain{}, nil },
 				ReconcileNormal: func(context.Context, *plain) (ctrl.Result, error) { return ctrl.Result{}, nil },
 			}.Run(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "ns", Name: "m"}}, &corev1.ConfigMap{})
 			time.Sleep(10 * time.Millisecond) //nolint:forbidigo // the clock is the bubble's
