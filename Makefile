@@ -134,7 +134,8 @@ takeover: ## Take over a cluster of upstream's released vSphere manager, on an u
 	$(if $(filter metal3,$(PROVIDER)),$(if $(CAPM3)$(FAULTLINE_CAPM3),,$(error CAPM3 must be a checkout of cluster-api-provider-metal3, v1.12 or later: make takeover PROVIDER=metal3 CAPM3=FOLDER)))
 	cd e2e && $(if $(CAPM3),FAULTLINE_CAPM3=$(abspath $(CAPM3)) )$(TEST) -v -tags=e2e -count=1 -timeout=25m -run 'TestTakeOver(?i:$(PROVIDER))' $(TEST_FLAGS) ./takeover
 
-lint: ## Run golangci-lint in every module, or in MODULE
+lint: ## Check the words of comments, messages and pages, and run golangci-lint in every module, or in MODULE
+	@cd e2e && go run ./cmd/prose $(MODULE)
 	@cd e2e && go run ./cmd/binaries golangci-lint
 	@status=0; for module in $(CHOSEN); do echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || status=1; done; exit $$status
 

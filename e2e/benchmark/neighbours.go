@@ -38,7 +38,7 @@ type Infrastructure interface {
 type Neighbours struct {
 	// One is the name of such an infrastructure with its article.
 	One string
-	// Alone and Beside are upstream's seconds for an infrastructure alone and next to a slow one, "" if unknown.
+	// Alone holds upstream's seconds for an infrastructure alone, Upstream those next to a slow one; "" if unknown.
 	Alone, Upstream string
 	// Start starts an infrastructure that delays its answers once the manager is connected to it.
 	Start func(ctx context.Context, e *Environment, name string, delay time.Duration) (Infrastructure, error)

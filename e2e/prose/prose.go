@@ -77,7 +77,7 @@ func Words() (*List, error) {
 	return list, nil
 }
 
-// Check returns the hits in one file of the repository at root. Generated files have none.
+// Check returns the hits in one file of the repository at root. Generated files and this package, which quotes the words, have none.
 func (l *List) Check(root, path string) ([]Hit, error) {
 	if generated(path) {
 		return nil, nil
@@ -104,7 +104,7 @@ func (l *List) Check(root, path string) ([]Hit, error) {
 
 func generated(path string) bool {
 	return strings.Contains(path, "zz_generated") || strings.Contains(path, "/testdata/") || strings.Contains(path, "/crd/bases/") ||
-		strings.HasSuffix(path, "e2e/prose/words.yaml")
+		strings.HasPrefix(path, "e2e/prose/")
 }
 
 // passage is a line of prose.

@@ -15,11 +15,11 @@ type FaultMode[S, O, T any] struct {
 	Fault faults.Fault[S, O, T]
 }
 
-// FaultModes returns the obedient mode, with its description, and one mode for each fault whose Storm is set.
+// FaultModes returns the obedient mode, with its description, and one mode for each fault whose Chaos is set.
 func FaultModes[S, O, T any](obedient string, all []faults.Fault[S, O, T]) []FaultMode[S, O, T] {
 	modes := []FaultMode[S, O, T]{{Mode: Mode{Name: "obedient", Is: obedient}}}
 	for _, fault := range all {
-		if fault.Storm != nil {
+		if fault.Chaos != nil {
 			modes = append(modes, FaultMode[S, O, T]{Mode: Mode{Name: fault.Name, Is: fault.Is}, Fault: fault})
 		}
 	}
@@ -32,7 +32,7 @@ func DisturbanceBy[S, O, T any](ctx context.Context, fault *faults.Fault[S, O, T
 	if fault.Set != nil {
 		d.Set = func(on bool, target []string) error { return fault.Set(ctx, system, on, target...) }
 	}
-	storm := fault.Storm
+	storm := fault.Chaos
 	if storm == nil {
 		return d
 	}

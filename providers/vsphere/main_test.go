@@ -26,8 +26,8 @@ import (
 
 const (
 	namespace = metav1.NamespaceDefault
-	// patience is long enough for a busy machine; only failing tests wait that long.
-	patience = 3 * time.Minute
+	// timeout is long enough for a busy machine; only failing tests wait that long.
+	timeout = 3 * time.Minute
 )
 
 func TestMain(m *testing.M) { testenv.MainOf(m, main) }
@@ -42,12 +42,12 @@ func TestManager(t *testing.T) {
 func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *testenv.Components, ...string) func()) *testenv.Audit {
 	t.Helper()
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyTimeout(timeout)
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	audit := testenv.NewAudit(t, components)
 	env, c := startAPIServer(t, audit.Configure)
-	u, vc := testworld.NewUser(t, c, patience), simulator.Start(t, simulator.ThreeZones())
+	u, vc := testworld.NewUser(t, c, timeout), simulator.Start(t, simulator.ThreeZones())
 	components.InstallRights(t, c)
 	run(t, env, components)
 
@@ -108,7 +108,7 @@ func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envte
 // newIdentity creates an account that clusters of all namespaces may use.
 func newIdentity(t *testing.T, c client.Client, vc *simulator.Server, own string) *infrav1.VSphereClusterIdentity {
 	t.Helper()
-	u := testworld.NewUser(t, c, patience)
+	u := testworld.NewUser(t, c, timeout)
 	u.Create(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "account", Namespace: own},
 		StringData: map[string]string{"username": vc.Username(), "password": vc.Password()},
@@ -142,7 +142,7 @@ func newZone(t *testing.T, c client.Client, vc *simulator.Server) *infrav1.VSphe
 // newCluster creates a Cluster and its VSphereCluster.
 func newCluster(t *testing.T, c client.Client, vc *simulator.Server, identity *infrav1.VSphereClusterIdentity) *infrav1.VSphereCluster {
 	t.Helper()
-	u := testworld.NewUser(t, c, patience)
+	u := testworld.NewUser(t, c, timeout)
 	infra := &infrav1.VSphereCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: namespace},
 		Spec: infrav1.VSphereClusterSpec{
@@ -159,7 +159,7 @@ func newCluster(t *testing.T, c client.Client, vc *simulator.Server, identity *i
 // newMachine creates a Machine with bootstrap data and its VSphereMachine.
 func newMachine(t *testing.T, c client.Client, domain string) *infrav1.VSphereMachine {
 	t.Helper()
-	u := testworld.NewUser(t, c, patience)
+	u := testworld.NewUser(t, c, timeout)
 	infra := &infrav1.VSphereMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: namespace}, Spec: infrav1.VSphereMachineSpec{
 		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{
 			Template: simulator.TemplateName, Folder: "workload",

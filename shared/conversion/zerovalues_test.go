@@ -139,7 +139,7 @@ func TestInvalidZeroValuesAreIgnored(t *testing.T) {
 		"a value that is not zero":            `{"/spec/server":"mine"}`,
 		"a value of another type":             `{"/spec/server":[]}`,
 		"a field that the kind does not have": `{"/spec/unknown":""}`,
-		"a field beside spec":                 `{"/other":{}}`,
+		"a field next to spec":                `{"/other":{}}`,
 		"metadata":                            `{"/metadata/finalizers":[],"/metadata/namespace":""}`,
 		"the type":                            `{"/kind":"","/apiVersion":""}`,
 		"a struct that means something":       `{"/spec/public":{}}`,

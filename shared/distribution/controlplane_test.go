@@ -187,7 +187,7 @@ func TestRemovedDomainsStayPublishedWhileNoOtherTakesControlPlanes(t *testing.T)
 
 			result := l.at(25*time.Hour, append(slices.Clone(left), good("b"), bad("c"))...)
 			if got := controlPlanes(result); !slices.Equal(got, []string{"b", "c"}) {
-				t.Errorf("when two are back: %v, and the third is none of the cluster's", got)
+				t.Errorf("when two are back: %v, and the third does not belong to the cluster", got)
 			}
 			if got := status(t, result, "b"); !got.RemovedSince.IsZero() || got.State != active {
 				t.Errorf("when it is back: %+v", got)
@@ -241,7 +241,7 @@ func TestDomainInDeletionReceivesNothing(t *testing.T) {
 		t.Errorf("for control planes %v", got)
 	}
 	if got := result.Condition(); got.Status != metav1.ConditionTrue {
-		t.Errorf("somebody wants it so: %+v", got)
+		t.Errorf("the user requests it: %+v", got)
 	}
 	l.spec = wants("a", "Evicting")
 	if got := l.at(2*time.Minute, good("a"), deleted); got.Kept != "a" {

@@ -75,7 +75,7 @@ var healthTests = map[string]struct {
 		{10 * time.Minute, down, active, broken, 20 * time.Second},
 		{10*time.Minute + 20*time.Second, down, cordoned, broken, 0},
 	}},
-	"a domain that has been good for the hold period begins anew": {story: []one{
+	"a domain that was healthy for the hold period starts from zero": {story: []one{
 		{0, up, active, "", 0},
 		{0, down, active, broken, grace},
 		{110 * time.Second, up, active, "", 0},
@@ -324,7 +324,7 @@ func TestCapacityIsPassedOn(t *testing.T) {
 		t.Errorf("a: %v", got)
 	}
 	if got := status(t, result, "b").Capacity; got == nil || *got != 0 {
-		t.Errorf("b: an overcommitted domain has no room, got %v", got)
+		t.Errorf("b: an overcommitted domain has no capacity, got %v", got)
 	}
 	if got := status(t, result, "c").Capacity; got != nil {
 		t.Errorf("c: %v", *got)

@@ -182,7 +182,7 @@ func checkState(t *rapid.T, intent faultlinev1.DomainState, domain faultlinev1.D
 		want = faultlinev1.DomainCordoned
 	}
 	if (listed < 0) == domain.RemovedSince.IsZero() {
-		t.Fatalf("%s is removed: %t, and says that it is removed since %s", domain.Name, listed < 0, domain.RemovedSince)
+		t.Fatalf("%s is removed: %t, and reports that it was removed at %s", domain.Name, listed < 0, domain.RemovedSince)
 	}
 	if domain.State != want {
 		t.Fatalf("wanted %s, counts as %s: %s", intent, domain.Health, domain.State)

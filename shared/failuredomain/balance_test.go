@@ -114,7 +114,7 @@ var balanceTests = map[string]struct {
 		},
 		blocked: []string{fd.ReasonNoCapacity}, // if c had capacity there would be a fourth
 	},
-	"a full domain leaves the spread uneven, and the plan says so": {
+	"a full domain leaves the spread uneven, and the plan reports it": {
 		domains:  []fd.Domain{{Name: "a"}, {Name: "b"}, {Name: "c", Capacity: room(0)}},
 		machines: machinesIn("a", "a", "b"),
 		targets:  map[string]int{"a": 2, "b": 1, "c": 0},
@@ -138,7 +138,7 @@ var balanceTests = map[string]struct {
 		machines: machinesIn("a", "a"),
 		targets:  map[string]int{"a": 2, "b": 0},
 	},
-	"a negative capacity is none": {
+	"a negative capacity counts as zero": {
 		domains:  []fd.Domain{{Name: "a", Capacity: room(-3)}, {Name: "b"}},
 		machines: machinesIn("b", "b"),
 		targets:  map[string]int{"a": 0, "b": 2},
@@ -346,7 +346,7 @@ func TestInvalidDomains(t *testing.T) {
 			_, bind := fd.Bind(test.domains, nil, "storage-0", false)
 			for function, err := range map[string]error{"Balance": balance, "Pick": pick, "Victim": victim, "Bind": bind} {
 				if err == nil || !strings.Contains(err.Error(), test.says) {
-					t.Errorf("%s: got error %v, want one that says %q", function, err, test.says)
+					t.Errorf("%s: got error %v, want one that contains %q", function, err, test.says)
 				}
 			}
 		})

@@ -46,7 +46,7 @@ func TestBind(t *testing.T) {
 		"own but shared already: a free one":      {physical: active("a", "b"), bound: bound("storage-0", "a", "storage-1", "a"), want: "b"},
 		"sharing as a last resort, least loaded":  {physical: active("a", "b"), bound: bound("storage-1", "a", "storage-1", "a", "storage-2", "b"), want: "b"},
 		"last resort counts every class":          {physical: active("a", "b"), bound: bound("storage-1", "a", "storage-2", "b", "log-0", "a"), want: "b"},
-		"last resort has room":                    {physical: append(active("b"), full), bound: bound("storage-2", "b", "storage-3", "b"), want: "b"},
+		"last resort has capacity":                {physical: append(active("b"), full), bound: bound("storage-2", "b", "storage-3", "b"), want: "b"},
 		"last resort is active":                   {physical: []fd.Domain{{Name: "a", State: fd.Cordoned}, {Name: "b"}}, bound: bound("storage-2", "b", "storage-3", "b"), want: "b"},
 		"required: sharing is refused":            {physical: active("a"), bound: bound("storage-1", "a"), required: true, errs: []error{fd.ErrNoDomain, fd.ErrNoCapacity}},
 		"required: sharing is refused to the end": {physical: active("a"), bound: bound("storage-0", "a", "storage-1", "a"), required: true, errs: []error{fd.ErrNoDomain, fd.ErrNoCapacity}},

@@ -47,7 +47,7 @@ func apply(t rapid.TB, domains []fd.Domain, machines []fd.Machine, moves []fd.Mo
 			if domains[i].Name == name && domains[i].Capacity != nil {
 				*domains[i].Capacity -= n
 				if *domains[i].Capacity < 0 {
-					t.Fatalf("no room in %s for one of %v", name, moves)
+					t.Fatalf("no capacity in %s for one of %v", name, moves)
 				}
 			}
 		}

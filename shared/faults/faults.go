@@ -27,12 +27,12 @@ type Fault[S, O, T any] struct {
 	Options []O
 	// Set enables or disables the fault. It is nil if the Options are sufficient: such a fault lasts as long as the system.
 	Set func(ctx context.Context, s S, on bool, args ...string) error
-	// Storm configures the fault in chaos tests, which skip a fault without it.
-	Storm *Storm[T]
+	// Chaos configures the fault in chaos tests, which skip a fault without it.
+	Chaos *Chaos[T]
 }
 
-// Storm defines how a fault is injected at random while machines are created and deleted.
-type Storm[T any] struct {
+// Chaos defines how a fault is injected at random while machines are created and deleted.
+type Chaos[T any] struct {
 	// Targets returns the arguments with which Set may be called now for one T. If it is nil, the fault lasts as long as the
 	// test.
 	Targets func(T) [][]string

@@ -99,7 +99,7 @@ func TestAddress(t *testing.T) {
 	s.Expect(claim.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, "c"))
 
 	s.change(func(c *ipamclusterv1.IPAddressClaim) { c.CreationTimestamp = metav1.Now() })
-	s.Expect(s.address().RetryAfter).To(BeNumerically("~", ipamclaim.Timeout, 10*time.Second), "that nothing happens is no event")
+	s.Expect(s.address().RetryAfter).To(BeNumerically("~", ipamclaim.Timeout, 10*time.Second), "no event follows")
 	s.change(func(c *ipamclusterv1.IPAddressClaim) { c.Status.AddressRef.Name = "p-1" })
 	s.Expect(s.address().Address).To(BeNil(), "the cache is late")
 	s.Expect(s.client.Create(t.Context(), &ipamclusterv1.IPAddress{
@@ -167,7 +167,7 @@ func TestClaimOfAnotherOwner(t *testing.T) {
 	s.Expect(s.claim()).NotTo(BeNil(), "its owner is there and will release it")
 	s.Expect(s.client.Delete(t.Context(), former)).To(Succeed())
 	s.Expect(s.address().Problem).To(Equal(told))
-	s.Expect(s.claim()).To(BeNil(), "nobody else would have")
+	s.Expect(s.claim()).To(BeNil(), "no other claim would have")
 }
 
 func TestReleaseAll(t *testing.T) {

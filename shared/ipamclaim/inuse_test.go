@@ -96,7 +96,7 @@ func TestReleaseNamed(t *testing.T) {
 	s.Expect(s.client.Create(t.Context(), theirs)).To(Succeed())
 	s.Expect(s.owner.ReleaseNamed(t.Context(), s.client, "m-p", "theirs", "none")).To(Succeed())
 	s.Expect(s.claim()).To(BeNil())
-	s.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)).To(Succeed(), "it is nobody's, or another's")
+	s.Expect(s.client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)).To(Succeed(), "it has no owner, or another one")
 }
 
 func TestUnresponsivePool(t *testing.T) {

@@ -26,7 +26,7 @@ const decodedMachine = `{
 	"metadata": {
 		"name": "NAME", "namespace": "ns", "labels": {"cluster.x-k8s.io/cluster-name": "prod"}, "annotations": {"an/annotation": "of both"},
 		"ownerReferences": [{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineSet", "name": "set", "uid": "one"}],
-		"managedFields": [{"manager": "somebody"}]
+		"managedFields": [{"manager": "another"}]
 	},
 	"spec": {"clusterName": "prod", "bootstrap": {"dataSecretName": "secret"}, "failureDomain": "rack-1"},
 	"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": ""}, {"type": "A"}, {"type": "B"}], "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}]}

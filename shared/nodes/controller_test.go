@@ -80,7 +80,7 @@ func TestZoneWithoutDescription(t *testing.T) {
 	moved := described("a")
 	moved.Attributes["region"] = "south"
 	w.publish(moved, described("b"))
-	w.Eventually(w.labels).Should(HaveKeyWithValue(region, "south"), "it is said to be elsewhere")
+	w.Eventually(w.labels).Should(HaveKeyWithValue(region, "south"), "the reported region changed")
 }
 
 func TestCloudProviderZone(t *testing.T) {

@@ -61,7 +61,7 @@ func TestImposedLabels(t *testing.T) {
 		"gone, where nothing is owned": {
 			node: labels.Set{rack: "a", row: "b"}, noted: labels.Set{rack: "a"}, wanted: labels.Set{row: "b"},
 		},
-		"gone, and somebody else's by now": {node: labels.Set{rack: "z"}, noted: labels.Set{rack: "a"}, wanted: labels.Set{rack: "z"}},
+		"deleted, and set by another client since": {node: labels.Set{rack: "z"}, noted: labels.Set{rack: "a"}, wanted: labels.Set{rack: "z"}},
 		"imposed and suggested": {
 			wish: desired{imposed: labels.Set{zone: "host"}, suggested: labels.Set{zone: "rack-1"}},
 			node: labels.Set{zone: "theirs"}, wanted: labels.Set{zone: "host"}, note: labels.Set{zone: "host"},
@@ -80,21 +80,21 @@ func TestSuggestedLabels(t *testing.T) {
 		"zone": {
 			wish: desired{suggested: labels.Set{zone: "rack-1"}}, wanted: labels.Set{zone: "rack-1"}, note: labels.Set{zone: "rack-1"},
 		},
-		"zone of somebody else": {
+		"zone of another client": {
 			wish: desired{suggested: labels.Set{zone: "rack-1"}}, node: labels.Set{zone: "theirs"}, wanted: labels.Set{zone: "theirs"},
 		},
 		"zone changes with the domain": {
 			wish: desired{suggested: labels.Set{zone: "rack-2"}}, node: labels.Set{zone: "rack-1"}, noted: labels.Set{zone: "rack-1"},
 			wanted: labels.Set{zone: "rack-2"}, note: labels.Set{zone: "rack-2"},
 		},
-		"zone taken over by somebody else": {
+		"zone taken over by another client": {
 			wish: desired{suggested: labels.Set{zone: "rack-1"}}, node: labels.Set{zone: "theirs"}, noted: labels.Set{zone: "rack-1"},
 			wanted: labels.Set{zone: "theirs"},
 		},
 		"zone without a domain": {
 			node: labels.Set{zone: "rack-1"}, noted: labels.Set{zone: "rack-1"}, wanted: labels.Set{},
 		},
-		"zone of somebody else without a domain": {
+		"zone of another client without a domain": {
 			node: labels.Set{zone: "theirs"}, noted: labels.Set{zone: "rack-1"}, wanted: labels.Set{zone: "theirs"},
 		},
 	} {
@@ -133,7 +133,7 @@ func TestPlanProperties(t *testing.T) {
 		}
 		for key, value := range node {
 			if !noted.Has(key) && !w.imposed.Has(key) && key != owned && wanted[key] != value {
-				t.Fatalf("%s is somebody else's, and becomes %q", key, wanted[key])
+				t.Fatalf("%s belongs to another client, and becomes %q", key, wanted[key])
 			}
 		}
 		for key, value := range note {

@@ -29,13 +29,13 @@ func TestWritten(t *testing.T) {
 	written.Observe(at("machine", "100"))
 	g.Expect(written.Stale(at("machine", "99"))).To(BeTrue(), "versions are numbers, not text")
 	g.Expect(written.Stale(at("machine", "100"))).To(BeFalse())
-	g.Expect(written.Stale(at("machine", "101"))).To(BeFalse(), "somebody else wrote later")
+	g.Expect(written.Stale(at("machine", "101"))).To(BeFalse(), "another client wrote later")
 	g.Expect(written.Stale(at("other", "1"))).To(BeFalse())
 	g.Expect(written.Stale(at("machine", "not a number"))).To(BeFalse(), "when in doubt, the reconcile runs")
 	written.Observe(at("machine", "200"))
 	g.Expect(written.Stale(at("machine", "150"))).To(BeTrue())
 	written.Forget(client.ObjectKey{Name: "machine"})
-	g.Expect(written.Stale(at("machine", "1"))).To(BeFalse(), "a new object of the name starts anew")
+	g.Expect(written.Stale(at("machine", "1"))).To(BeFalse(), "a new object of the name starts from scratch")
 }
 
 func TestObjectOfAnotherUIDIsNotBehind(t *testing.T) {
@@ -47,7 +47,7 @@ func TestObjectOfAnotherUIDIsNotBehind(t *testing.T) {
 	written.Observe(before)
 	after := at("machine", "50")
 	after.UID = "two"
-	g.Expect(written.Backoff(after)).To(BeZero(), "it was made anew in a restored etcd")
+	g.Expect(written.Backoff(after)).To(BeZero(), "it was created again in a restored etcd")
 }
 
 func TestWrittenAt(t *testing.T) {
@@ -105,5 +105,5 @@ func TestStandBack(t *testing.T) {
 	g.Expect(written.Backoff(at("machine", "99"))).To(Equal(time.Second), "it never stands back longer")
 	g.Expect(written.Backoff(at("machine", "100"))).To(BeZero())
 	written.Observe(at("machine", "200"))
-	g.Expect(written.Backoff(at("machine", "100"))).To(Equal(patch.InitialDelay), "every write is waited for anew")
+	g.Expect(written.Backoff(at("machine", "100"))).To(Equal(patch.InitialDelay), "each write is awaited separately")
 }

@@ -163,7 +163,7 @@ func TestRevertIsReportedOnce(t *testing.T) {
 					}
 					time.Sleep(10 * time.Millisecond) //nolint:forbidigo // the clock is the bubble's
 				}
-				q.Expect(told).To(BeNumerically("~", q.sent, 3), "another controller is told of from the third time on")
+				q.Expect(told).To(BeNumerically("~", q.sent, 3), "another controller is reported from the third time on")
 				q.Expect(told).To(BeNumerically(">", 5))
 			})
 		})

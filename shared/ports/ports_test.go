@@ -36,7 +36,7 @@ func TestReservedPortsCanBeUsed(t *testing.T) {
 
 func TestReservedPortsAreExclusive(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux holds a port for somebody else")
+		t.Skip("only Linux reserves a port for another process")
 	}
 	t.Parallel()
 	g := NewWithT(t)

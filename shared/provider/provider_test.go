@@ -121,7 +121,7 @@ func TestAssignmentGrace(t *testing.T) {
 		"made in the next second, by its clock": {reason: faultlinev1.ReasonFailureDomainNotAssigned, age: -time.Second, left: 20 * time.Second},
 		"made in an hour, by its clock":         {reason: faultlinev1.ReasonFailureDomainNotAssigned, age: -time.Hour},
 		"it waits for nothing":                  {},
-		"it waits for somebody":                 {reason: faultlinev1.ReasonFailureDomainNotNamed},
+		"it waits for the user":                 {reason: faultlinev1.ReasonFailureDomainNotNamed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -143,7 +143,7 @@ func TestPublishEvents(t *testing.T) {
 		domains := p.Of(infra, "c")
 		_, err := publish.Publish(t.Context(), domains, []distribution.DomainObservation{{Name: "a", ControlPlane: true, Health: distribution.Healthy}}, &providertest.Machine{}, unwaited)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(recorder.Events).To(HaveLen(told), "nothing is told before it is stored")
+		g.Expect(recorder.Events).To(HaveLen(told), "no event is recorded before the state is stored")
 		domains.RecordEvents()
 	}
 	g.Expect(recorder.Events).To(HaveLen(1))

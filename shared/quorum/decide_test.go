@@ -110,9 +110,9 @@ func TestDecide(t *testing.T) {
 		"surged, all healthy":                {snapshot: plane(4, deleted(0), replicas(3)), free: []string{"m0"}},
 		"surged, one that is new is not yet": {snapshot: plane(3, deleted(0), joining), why: map[string]string{"m0": "Machine new"}},
 		"the new one is given up":            {snapshot: plane(3, joining, deleted(0, 3)), free: []string{"new"}, why: map[string]string{"m0": "Machine new is deleted first: wait until it is deleted"}},
-		"etcd says that one does not vote":   {snapshot: plane(3, deleted(0), etcd(Voting, Voting, NotVoting)), why: map[string]string{"m0": "Machine m2: its condition EtcdMemberHealthy is not True"}},
-		"etcd says nothing of one":           {snapshot: plane(3, deleted(0), etcd(Voting, Voting)), why: map[string]string{"m0": "reports as healthy"}},
-		"etcd says that all vote":            {snapshot: plane(3, deleted(0), etcd(Voting, Voting, Voting)), free: []string{"m0"}},
+		"one member does not vote":           {snapshot: plane(3, deleted(0), etcd(Voting, Voting, NotVoting)), why: map[string]string{"m0": "Machine m2: its condition EtcdMemberHealthy is not True"}},
+		"etcd does not report one member":    {snapshot: plane(3, deleted(0), etcd(Voting, Voting)), why: map[string]string{"m0": "reports as healthy"}},
+		"all members vote":                   {snapshot: plane(3, deleted(0), etcd(Voting, Voting, Voting)), free: []string{"m0"}},
 		"a health check has failed": {
 			snapshot: plane(3, deleted(0), func(s *Snapshot) { s.Machines[1].Failing = true }), why: map[string]string{"m0": "Machine m1: it fails a health check"},
 		},
@@ -122,7 +122,7 @@ func TestDecide(t *testing.T) {
 		"two at once, the second when its turn comes": {
 			snapshot: plane(3, deleted(1, 0), deletedMachine(1)), why: map[string]string{"m0": "Of 3 members 1 would be healthy without it, and 2 must be"},
 		},
-		"one is on its way, which nobody held": {
+		"one without a hook is being deleted": {
 			snapshot: plane(5, deleted(0, 1), func(s *Snapshot) { s.Machines[0].Hooked = false }), why: map[string]string{"m1": "Machine m0 is deleted first"},
 		},
 		"it is drained first": {

@@ -25,7 +25,7 @@ func TestProtectionCondition(t *testing.T) {
 		"a KubeadmControlPlane":             {func(s *Snapshot) { s.ControlPlane.Kubeadm = true }, metav1.ConditionTrue, faultlinev1.ReasonProtectedByControlPlane, "sets its own hook"},
 		"no control plane":                  {func(s *Snapshot) { s.ControlPlane = ControlPlane{} }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "set spec.controlPlaneRef"},
 		"a kind that may not be read":       {func(s *Snapshot) { s.Problem = "it cannot be read" }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "it cannot be read"},
-		"a hook of somebody else":           {func(s *Snapshot) { s.Machines[1].OthersHook = "theirs" }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "Machine m1 is not protected, because it has the hook theirs"},
+		"a hook of another controller":      {func(s *Snapshot) { s.Machines[1].OthersHook = "theirs" }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "Machine m1 is not protected, because it has the hook theirs"},
 		"a machine of another owner":        {func(s *Snapshot) { s.Machines[2].Owner = "" }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "Machine m2 is not protected, because it is not controlled by"},
 		"one of another owner that goes": {func(s *Snapshot) {
 			s.Machines[2].Owner = ""

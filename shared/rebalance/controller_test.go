@@ -180,7 +180,7 @@ func TestRemediationLeftOver(t *testing.T) {
 		ContainSubstring("remove the annotation")))
 	w.Expect(w.recorder.Events).To(Receive(ContainSubstring(faultlinev1.ReasonRemediationLeftOver)))
 	w.reconcile()
-	w.Expect(w.recorder.Events).NotTo(Receive(), "it is told once")
+	w.Expect(w.recorder.Events).NotTo(Receive(), "it is reported once")
 	w.setMachine("m1", clusterv1.MachineHealthCheckSucceededCondition, metav1.ConditionFalse, "Failed")
 	w.reconcile()
 	w.Expect(w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)).To(ContainSubstring(faultlinev1.ReasonRemediationLeftOver))
@@ -430,11 +430,11 @@ func TestAdoptedMarkSurvivesAbort(t *testing.T) {
 func TestRemovedMarkEndsMove(t *testing.T) {
 	t.Parallel()
 	for name, off := range map[string][]string{
-		"delete-machine":                    {clusterv1.DeleteMachineAnnotation},
-		"the mark beside it":                {faultlinev1.MarkedForMoveAnnotation},
-		"both":                              {clusterv1.DeleteMachineAnnotation, faultlinev1.MarkedForMoveAnnotation},
-		"the record":                        {faultlinev1.CurrentMoveAnnotation},
-		"the record and the mark beside it": {faultlinev1.CurrentMoveAnnotation, faultlinev1.MarkedForMoveAnnotation},
+		"delete-machine":                     {clusterv1.DeleteMachineAnnotation},
+		"the mark next to it":                {faultlinev1.MarkedForMoveAnnotation},
+		"both":                               {clusterv1.DeleteMachineAnnotation, faultlinev1.MarkedForMoveAnnotation},
+		"the record":                         {faultlinev1.CurrentMoveAnnotation},
+		"the record and the mark next to it": {faultlinev1.CurrentMoveAnnotation, faultlinev1.MarkedForMoveAnnotation},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

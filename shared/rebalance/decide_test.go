@@ -328,7 +328,7 @@ func TestRemediationLeftOverMessage(t *testing.T) {
 		"all machines there":              {func(*Snapshot) {}, true},
 		"one of them fails":               {func(s *Snapshot) { s.Machines[1].Unhealthy = true }, true},
 		"the control plane paused":        {func(s *Snapshot) { s.ControlPlane.Paused = true }, true},
-		"an annotation nobody can read":   {func(s *Snapshot) { s.ControlPlane.Remediation = Remediation{Noted: true} }, true},
+		"an annotation that is not valid": {func(s *Snapshot) { s.ControlPlane.Remediation = Remediation{Noted: true} }, true},
 		"no annotation":                   {func(s *Snapshot) { s.ControlPlane.Remediation = Remediation{} }, false},
 		"a machine too few":               {func(s *Snapshot) { s.ControlPlane.Replicas = 5 }, false},
 		"a machine being deleted":         {func(s *Snapshot) { s.Machines[1].Deleting = true }, false},

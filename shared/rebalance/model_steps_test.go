@@ -266,7 +266,7 @@ func (s *state) timePasses() []step {
 		}
 	})
 	if s.record.damaged {
-		add("somebody does what the condition says of a damaged record", (*state).repair)
+		add("the user repairs a damaged record as the condition describes", (*state).repair)
 	}
 	if s.paused {
 		add("the Cluster is not paused any more", func(s *state) { s.paused, s.disturbed = false, true })
@@ -275,7 +275,7 @@ func (s *state) timePasses() []step {
 		add("the control plane is not paused any more", func(s *state) { s.kcpPaused, s.disturbed = false, true })
 	}
 	if s.heldBack {
-		add("the upgrade goes on", func(s *state) {
+		add("the upgrade continues", func(s *state) {
 			s.heldBack, s.unobserved, s.disturbed = false, true, true
 			for i := range s.machines[:s.count] {
 				s.machines[i].old = true
@@ -352,7 +352,7 @@ func machineFaults(s *state) []step {
 	for i := range s.machines[:s.count] {
 		m := &s.machines[i]
 		if !m.deleting {
-			all = append(all, with(s, "somebody deletes a machine", func(s *state) {
+			all = append(all, with(s, "the user deletes a machine", func(s *state) {
 				s.machines[i].deleting, s.deleted = true, true
 				s.touch(int8(i))
 			}))
@@ -372,7 +372,7 @@ func machineFaults(s *state) []step {
 			}))
 		}
 		if m.asked == unmarked && !m.deleting {
-			all = append(all, with(s, "somebody marks a machine", func(s *state) {
+			all = append(all, with(s, "the user marks a machine", func(s *state) {
 				s.machines[i].asked = users
 				s.touch(int8(i))
 			}))
@@ -419,7 +419,7 @@ func driftFaults(s *state) []step {
 	for i := range s.machines[:s.count] {
 		for d := range s.domains {
 			if m := &s.machines[i]; m.joined && !m.deleting && s.domains[d].there && m.at != int8(d) {
-				all = append(all, with(s, "somebody moves a machine", func(s *state) {
+				all = append(all, with(s, "the user moves a machine", func(s *state) {
 					s.machines[i].at = int8(d)
 					s.touch(int8(i))
 					s.excuse()
@@ -445,15 +445,15 @@ func changedMarks(s *state) []step {
 				all = append(all, step{name: name, to: to})
 			}
 		}
-		add("somebody takes delete-machine off", func(m *machine) { m.asked = unmarked })
-		add("somebody takes the mark beside it off", func(m *machine) { m.beside = false })
-		add("somebody takes both off", func(m *machine) { m.asked, m.beside = unmarked, false })
+		add("the user removes delete-machine", func(m *machine) { m.asked = unmarked })
+		add("the user removes the mark next to it", func(m *machine) { m.beside = false })
+		add("the user removes both", func(m *machine) { m.asked, m.beside = unmarked, false })
 		if m := &s.machines[i]; m.beside || m.asked == manager || m.asked == managerTriggered {
-			add("somebody makes delete-machine theirs", func(m *machine) { m.asked = users })
-			add("somebody sets delete-machine and nothing else", func(m *machine) { m.asked, m.beside = users, false })
+			add("the user replaces delete-machine", func(m *machine) { m.asked = users })
+			add("the user sets delete-machine and nothing else", func(m *machine) { m.asked, m.beside = users, false })
 		}
 		if s.machines[i].cloned {
-			all = append(all, with(s, "somebody restores cloned-from-name", func(s *state) {
+			all = append(all, with(s, "the user restores cloned-from-name", func(s *state) {
 				s.machines[i].cloned = false
 				if s.pending.machine == int8(i) && (s.pending.action == MarkInfrastructure || s.pending.action == RestoreInfrastructure) {
 					s.pending.stale = true
@@ -467,7 +467,7 @@ func changedMarks(s *state) []step {
 		}
 	}
 	if s.record.there && !s.record.damaged {
-		all = append(all, with(s, "somebody takes the record off", (*state).forget), with(s, "somebody damages the record", func(s *state) {
+		all = append(all, with(s, "the user removes the record", (*state).forget), with(s, "the user damages the record", func(s *state) {
 			s.record.damaged = true
 			s.touchRecord()
 		}))

@@ -112,7 +112,7 @@ func (m *model) expand(i int32) {
 	if v.leftOver {
 		to := s
 		to.remediating, to.remediatedBefore = false, false
-		m.add(to, i, "somebody does what the condition says of a remediation that is left over", false)
+		m.add(to, i, "the user clears a leftover remediation as the condition describes", false)
 	}
 	if v.pending.action == Nothing {
 		if s.atRest() {
@@ -292,9 +292,9 @@ func (s *state) wrongDecision(p pending) string {
 	case !begins(p) && p.action != MarkMachine && p.action != MarkInfrastructure && p.action != Trigger:
 		return ""
 	case s.any(func(m *machine) bool { return m.health != well || m.deleting || !m.joined }):
-		return "it goes on although a machine is not well"
+		return "it continues although a machine is unhealthy"
 	case s.count != s.replicas, s.any(func(m *machine) bool { return m.old && !m.ofMove() }) && (begins(p) || s.unobserved):
-		return "it goes on although the control plane has other work"
+		return "it continues although the control plane has other work"
 	}
 	if !begins(p) {
 		return ""
@@ -559,11 +559,11 @@ func TestModelRemediation(t *testing.T) {
 		decides func(*Snapshot) Decision
 		wrong   string
 	}{
-		"a move goes on when its replacement failed": {func(s *Snapshot) Decision {
+		"a move continues when its replacement failed": {func(s *Snapshot) Decision {
 			s.ControlPlane.Remediation.At = time.Time{}
 			return decide(s, guards())
 		}, "it takes a move back that alone has the control plane remediate again"},
-		"what is left of a remediation is told": {func(s *Snapshot) Decision {
+		"a leftover remediation is reported": {func(s *Snapshot) Decision {
 			d := decide(s, guards())
 			d.LeftOver = ""
 			return d
@@ -641,11 +641,11 @@ func TestModel(t *testing.T) {
 			start("abcda", "abcd", budget(1), func(s *state) { s.domains[1].state = 2 }),
 		}, allFaults},
 		"3 machines, two troubles": {[]state{start("aab", "abc", budget(2))}, markFaults},
-		"machines that somebody moves": {[]state{
+		"machines that the user moves": {[]state{
 			start("abc", "abc", budget(1)), start("abc", "abc", budget(1), moved("aba")), start("aab", "abc", budget(1), moved("aca")),
 			start("aabbc", "abc", moved("aabbb")),
 		}, driftFaults},
-		"marks that somebody changes": {[]state{
+		"marks that the user changes": {[]state{
 			start("aab", "abc", budget(1)), start("aaa", "abcd", budget(1)), start("abc", "abcd", budget(1), func(s *state) { s.domains[1].state = 2 }),
 			start("aabbc", "abcd", budget(1)),
 		}, markFaults},

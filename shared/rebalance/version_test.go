@@ -62,15 +62,15 @@ func TestUntestedVersion(t *testing.T) {
 		declared  string
 		refused   string
 	}{
-		"a tested one":                          {installed: [][3]string{{kubeadm, controlPlane, "v1.14.5"}}},
-		"a newer one":                           {installed: [][3]string{{kubeadm, controlPlane, "v1.15.0"}}, refused: "has version v1.15.0"},
-		"an older patch":                        {installed: [][3]string{{kubeadm, controlPlane, "v1.14.1"}}, refused: "has version v1.14.1"},
-		"two, one of which is not":              {installed: [][3]string{{kubeadm, controlPlane, "v1.14.2"}, {kubeadm, controlPlane, "v1.13.0"}}, refused: "has version v1.13.0"},
-		"others only":                           {installed: [][3]string{{kubeadm, "BootstrapProvider", "v1.14.2"}, {"rke2", controlPlane, "v1.14.2"}}, refused: "is unknown"},
-		"none":                                  {refused: "--kubeadm-control-plane-version"},
-		"none, and the manager is told":         {declared: "v1.14.2"},
-		"none, and the manager is told another": {declared: "v1.12.0", refused: "has version v1.12.0"},
-		"the manager is told, wrongly":          {installed: [][3]string{{kubeadm, controlPlane, "v1.15.0"}}, declared: "v1.14.2", refused: "has version v1.15.0"},
+		"a tested one":                     {installed: [][3]string{{kubeadm, controlPlane, "v1.14.5"}}},
+		"a newer one":                      {installed: [][3]string{{kubeadm, controlPlane, "v1.15.0"}}, refused: "has version v1.15.0"},
+		"an older patch":                   {installed: [][3]string{{kubeadm, controlPlane, "v1.14.1"}}, refused: "has version v1.14.1"},
+		"two, and one is not tested":       {installed: [][3]string{{kubeadm, controlPlane, "v1.14.2"}, {kubeadm, controlPlane, "v1.13.0"}}, refused: "has version v1.13.0"},
+		"others only":                      {installed: [][3]string{{kubeadm, "BootstrapProvider", "v1.14.2"}, {"rke2", controlPlane, "v1.14.2"}}, refused: "is unknown"},
+		"none":                             {refused: "--kubeadm-control-plane-version"},
+		"none, and the flag names one":     {declared: "v1.14.2"},
+		"none, and the flag names another": {declared: "v1.12.0", refused: "has version v1.12.0"},
+		"the flag names a wrong one":       {installed: [][3]string{{kubeadm, controlPlane, "v1.15.0"}}, declared: "v1.14.2", refused: "has version v1.15.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

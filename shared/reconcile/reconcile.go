@@ -323,7 +323,7 @@ func Outcome(result ctrl.Result, errs ...error) (ctrl.Result, error) {
 func parts(errs ...error) (all []error) {
 	for _, err := range errs {
 		var listed []error
-		switch list := err.(type) { //nolint:errorlint // an error that wraps a list says more than the list
+		switch list := err.(type) { //nolint:errorlint // an error that wraps a list has more details than the list
 		case nil:
 			continue
 		case kerrors.Aggregate:

@@ -277,7 +277,7 @@ func TestObjectOfAnotherManager(t *testing.T) {
 	w.owner = &clusterv1.Cluster{Spec: clusterv1.ClusterSpec{Paused: ptr.To(true)}}
 	_, err = w.run()
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(conditions.IsTrue(w.stored(), clusterv1.PausedCondition)).To(BeTrue(), "that it is paused is said at once")
+	w.Expect(conditions.IsTrue(w.stored(), clusterv1.PausedCondition)).To(BeTrue(), "Paused is reported at once")
 
 	w = newFixture(t, deleted())
 	w.change = left
@@ -574,7 +574,7 @@ func TestStrippedFinalizer(t *testing.T) {
 			time.Sleep(max(result.RequeueAfter, 20*time.Millisecond)) //nolint:forbidigo // the clock is the bubble's
 		}
 		w.Expect(sent).To(BeNumerically("<=", 18))
-		w.Expect(recorder.Events).NotTo(Receive(), "it is told once")
+		w.Expect(recorder.Events).NotTo(Receive(), "it is reported once")
 
 		strips = false
 		time.Sleep(time.Minute) //nolint:forbidigo // the clock is the bubble's

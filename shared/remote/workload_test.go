@@ -54,7 +54,7 @@ func TestReaderRejectsFiles(t *testing.T) {
 	_, err = read(t, r, "none")
 	g.Expect(client.IgnoreNotFound(err)).To(Succeed())
 	g.Expect(told).To(Equal([]string{"n/bad: " + "key value of Secret n/bad-kubeconfig may not set tokenFile, because the manager reads no files: " +
-		"set token (kubectl config view --flatten embeds files)"}), "it is told once")
+		"set token (kubectl config view --flatten embeds files)"}), "it is reported once")
 
 	g.Expect(secrets.Update(t.Context(), secretOf("bad", with("x", "", "exec: {apiVersion: client.authentication.k8s.io/v1, command: id, interactiveMode: Never}")))).To(Succeed())
 	_, err = read(t, r, "bad")

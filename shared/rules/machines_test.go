@@ -57,7 +57,7 @@ func TestClusterName(t *testing.T) {
 func TestIsTopologyDryRun(t *testing.T) {
 	for name, tc := range map[string]struct{ dryRun, annotated, want bool }{
 		"dry run of the topology controller": {true, true, true},
-		"dry run of somebody else":           {true, false, false},
+		"dry run of another client":          {true, false, false},
 		"annotation without a dry run":       {false, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -37,5 +37,5 @@ func TestWritten(t *testing.T) {
 	_, err = written.Errors(t.Context(), object("Machine", "v1alpha1", nil))
 	g.Expect(err).To(MatchError("Machine is not served in cluster.x-k8s.io/v1alpha1, only in cluster.x-k8s.io/v1beta2"))
 	_, err = written.Errors(t.Context(), object("Machine", "v1beta2", "text"))
-	g.Expect(err).To(HaveOccurred(), "what is no object of its kind")
+	g.Expect(err).To(HaveOccurred(), "an object of another kind")
 }

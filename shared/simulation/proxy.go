@@ -77,7 +77,7 @@ func NewProxy(config *rest.Config, at Address) (*Proxy, error) {
 		return nil, fmt.Errorf("connecting as administrator: %w", err)
 	}
 	if p.unknown, err = rest.TransportFor(rest.AnonymousClientConfig(config)); err != nil {
-		return nil, fmt.Errorf("connecting as nobody: %w", err)
+		return nil, fmt.Errorf("connecting without a user: %w", err)
 	}
 	var key []byte
 	if p.authority, key, err = certutil.GenerateSelfSignedCertKey(host, []net.IP{net.ParseIP(ports.Host)}, []string{localhost}); err != nil {

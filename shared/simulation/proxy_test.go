@@ -37,8 +37,8 @@ func standing(t *testing.T, at Address) (*Proxy, *http.Client) {
 	return p, &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
 }
 
-// told sends a request with a token and with impersonation headers, and returns the headers that the API server received.
-func told(t *testing.T, client *http.Client, url, token string) http.Header {
+// receivedHeaders sends a request with a token and with impersonation headers, and returns the headers that the API server received.
+func receivedHeaders(t *testing.T, client *http.Client, url, token string) http.Header {
 	t.Helper()
 	g := NewWithT(t)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/api/v1/nodes", http.NoBody)
@@ -55,14 +55,14 @@ func TestUserAuthentication(t *testing.T) {
 	g := NewWithT(t)
 	p, client := standing(t, Address{})
 	p.Admit("secret", User{Name: "jane", Groups: []string{"one", "two"}})
-	header := told(t, client, p.URL(), "secret")
+	header := receivedHeaders(t, client, p.URL(), "secret")
 	g.Expect(header["Told-Impersonate-User"]).To(Equal([]string{"jane"}))
 	g.Expect(header["Told-Impersonate-Group"]).To(Equal([]string{"one", "two"}))
 	g.Expect(header["Told-Impersonate-Uid"]).To(BeEmpty())
 	g.Expect(header["Told-Authorization"]).To(BeEmpty())
 
 	p.Revoke("secret")
-	header = told(t, client, p.URL(), "secret")
+	header = receivedHeaders(t, client, p.URL(), "secret")
 	g.Expect(header["Told-Impersonate-User"]).To(BeEmpty())
 	g.Expect(header["Told-Authorization"]).To(Equal([]string{"Bearer secret"}), "the API server may know it")
 }
@@ -77,7 +77,7 @@ func TestProxyAddress(t *testing.T) {
 	g.Expect(p.URL()).To(Equal("https://harvester.example.com:" + port))
 	transport := client.Transport.(*http.Transport)
 	transport.TLSClientConfig.ServerName = "harvester.example.com"
-	told(t, client, "https://"+net.JoinHostPort(ports.Host, port), "")
+	receivedHeaders(t, client, "https://"+net.JoinHostPort(ports.Host, port), "")
 
 	_, err = NewProxy(&rest.Config{Host: "https://127.0.0.1:1"}, Address{Listen: "nowhere"})
 	g.Expect(err).To(MatchError(ContainSubstring("address of the front")))

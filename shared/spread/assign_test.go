@@ -135,11 +135,11 @@ func TestAssignByTopologyKey(t *testing.T) {
 		"each in a region of its own":                   {domains: "a1 a2 b1", machines: "md: - - - - - -", logical: 2, required: true, want: "md-a>a1/md-0 md-b>b1/md-1 md-c>a2/md-0 md-d>b1/md-1 md-e>a1/md-0 md-f>b1/md-1"},
 		"more than regions":                             {domains: "a1 a2 b1", machines: "md: - - -", logical: 3, required: true, want: "md-a>a1/md-0 md-b>b1/md-1 md-c!md-2"},
 		"more than regions, which share one":            {domains: "a1 a2 b1", machines: "md: - - -", logical: 3, want: "md-a>a1/md-0 md-b>b1/md-1 md-c>a2/md-2"},
-		"in a region as long as one domain has room":    {domains: "a1=0 a2=1 b1", machines: "md: a1/md-0 b1/md-1 - -", logical: 2, required: true, want: "md-c>a2/md-0 md-d>b1/md-1"},
+		"in a region while one domain has capacity":     {domains: "a1=0 a2=1 b1", machines: "md: a1/md-0 b1/md-1 - -", logical: 2, required: true, want: "md-c>a2/md-0 md-d>b1/md-1"},
 		"a region that is full":                         {domains: "a1=0 a2=0 b1", machines: "md: a1/md-0 b1/md-1 -", logical: 2, required: true, want: "md-c!md-0"},
 		"a domain of a region that is cordoned":         {domains: "a1!Cordoned a2 b1", machines: "md: -", logical: 1, want: "md-a>a2/md-0"},
-		"one that says no region receives none":         {domains: "x a1", machines: "md: - -", logical: 2, required: true, want: "md-a>a1/md-0 md-b!md-1"},
-		"one that says no region is one":                {domains: "x a1", machines: "md: - -", logical: 2, want: "md-a>x/md-0 md-b>a1/md-1"},
+		"one without a region receives none":            {domains: "x a1", machines: "md: - -", logical: 2, required: true, want: "md-a>a1/md-0 md-b!md-1"},
+		"one without a region counts as a region":       {domains: "x a1", machines: "md: - -", logical: 2, want: "md-a>x/md-0 md-b>a1/md-1"},
 		"machines without a key get that of the region": {domains: "a1 a2 b1", machines: "md: a1/md-1 a2", logical: 2, want: "md-b>a2/md-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -252,15 +252,15 @@ func TestVictims(t *testing.T) {
 		logical           int
 		want              string
 	}{
-		"the fullest domain":           {domains: "a b", machines: "md: a b b; other: a a a", want: "md-b"},
-		"a domain that is to be empty": {domains: "a b!Evicting", machines: "md: a a b", want: "md-c"},
-		"one that waits is none":       {domains: "a", machines: "md: -", want: ""},
-		"the fullest key":              {domains: "a b c", machines: "md: a/md-0 b/md-1 c/md-1", logical: 2, want: "md-b"},
-		"a key that is too many":       {domains: "a b c", machines: "md: a/md-0 a/md-0 c/md-2", logical: 2, want: "md-c"},
-		"an evicting domain of a key":  {domains: "a!Evicting b", machines: "md: b/md-0 b/md-0 a/md-1", logical: 2, want: "md-c"},
-		"the fullest key of the class": {domains: "a b c", machines: "md: a/x-0 b/x-1 b/x-1; other: a/x-0 a/x-0 c/x-0", logical: 2, want: "md-a"},
-		"a key of the class only":      {domains: "a b c", machines: "md: a/x-0 a/x-0; other: b/x-1 b/x-1 b/x-1", logical: 2, want: "md-a"},
-		"no machines":                  {domains: "a", want: ""},
+		"the fullest domain":            {domains: "a b", machines: "md: a b b; other: a a a", want: "md-b"},
+		"an evicted domain":             {domains: "a b!Evicting", machines: "md: a a b", want: "md-c"},
+		"a waiting machine is excluded": {domains: "a", machines: "md: -", want: ""},
+		"the fullest key":               {domains: "a b c", machines: "md: a/md-0 b/md-1 c/md-1", logical: 2, want: "md-b"},
+		"a key that is too many":        {domains: "a b c", machines: "md: a/md-0 a/md-0 c/md-2", logical: 2, want: "md-c"},
+		"an evicting domain of a key":   {domains: "a!Evicting b", machines: "md: b/md-0 b/md-0 a/md-1", logical: 2, want: "md-c"},
+		"the fullest key of the class":  {domains: "a b c", machines: "md: a/x-0 b/x-1 b/x-1; other: a/x-0 a/x-0 c/x-0", logical: 2, want: "md-a"},
+		"a key of the class only":       {domains: "a b c", machines: "md: a/x-0 a/x-0; other: b/x-1 b/x-1 b/x-1", logical: 2, want: "md-a"},
+		"no machines":                   {domains: "a", want: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -286,7 +286,7 @@ func TestSeveralVictims(t *testing.T) {
 	}{
 		"one of each domain":            {domains: "a b c", machines: "md: a a b b c c", n: 3, want: []string{"md-a", "md-c", "md-e"}},
 		"the fullest first":             {domains: "a b", machines: "md: a a a a b b", n: 3, want: []string{"md-a", "md-b", "md-c"}},
-		"what is to be emptied first":   {domains: "a b!Evicting c", machines: "md: a a b c", n: 2, want: []string{"md-c", "md-a"}},
+		"an evicted domain first":       {domains: "a b!Evicting c", machines: "md: a a b c", n: 2, want: []string{"md-c", "md-a"}},
 		"no more than there are":        {domains: "a", machines: "md: a a", n: 5, want: []string{"md-a", "md-b"}},
 		"not those that wait, nor none": {domains: "a", machines: "md: a -", n: 2, want: []string{"md-a"}},
 	} {

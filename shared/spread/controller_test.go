@@ -100,7 +100,7 @@ func TestConflictIsDecidedAgain(t *testing.T) {
 	lagging := &counting{Client: api, frozen: frozen}
 	r := w.reconciler(lagging)
 	result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
-	w.Expect(err).NotTo(HaveOccurred(), "to lose against another is no error")
+	w.Expect(err).NotTo(HaveOccurred(), "a conflict is not an error")
 	w.Expect(result).To(Equal(reconcile.Again()))
 	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"c": 1}))
 }

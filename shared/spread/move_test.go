@@ -141,7 +141,7 @@ func TestMoveGuards(t *testing.T) {
 		"it is not asked for": {func(w *fixture) {
 			w.want(func(wanted *faultlinev1.WorkersDistribution) { wanted.Rebalance = faultlinev1.WorkersRebalanceOff })
 		}, "rebalance is Off"},
-		"the new domain has no room": {func(w *fixture) { w.domains("a b c=0") }, "no capacity for 2 more machines in: c"},
+		"the new domain is full": {func(w *fixture) { w.domains("a b c=0") }, "no capacity for 2 more machines in: c"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -208,7 +208,7 @@ func TestSuitableCapacity(t *testing.T) {
 	w.clock.SetTime(w.clock.Now().Add(result.RequeueAfter))
 	result, err = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(result.RequeueAfter).To(BeNumerically(">", 0), "nothing that is reported tells when there is more")
+	w.Expect(result.RequeueAfter).To(BeNumerically(">", 0), "no event reports new capacity")
 	w.Expect(w.balanced().Status).To(Equal(metav1.ConditionFalse))
 	p.room["a"] = 1
 	w.reconcile(r)
@@ -233,7 +233,7 @@ func TestMoveRequiresSuitableDomain(t *testing.T) {
 			result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
 			w.Expect(err).NotTo(HaveOccurred())
 			w.Expect(w.balanced().Message).To(ContainSubstring("failure domain c does not suit the replacement of"))
-			w.Expect(result.RequeueAfter).To(BeNumerically(">", 0), "nothing that is reported tells when one does")
+			w.Expect(result.RequeueAfter).To(BeNumerically(">", 0), "no event reports a suitable host")
 			w.Expect(w.machines("md")).To(HaveLen(6))
 			unsuited = ""
 			w.reconcile(r)

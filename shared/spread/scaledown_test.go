@@ -48,7 +48,7 @@ func TestScaleDownOneByOne(t *testing.T) {
 		}
 		w.Expect(max(counts[0], counts[1], counts[2])-min(counts[0], counts[1], counts[2])).To(BeNumerically("<=", 1), "%v", counts)
 	}
-	w.Expect(w.marked("md")).To(BeEmpty(), "the last machine is no choice")
+	w.Expect(w.marked("md")).To(BeEmpty(), "the last machine is never selected")
 }
 
 // wantReplicas changes the replicas of the MachineDeployment before its MachineSet is updated.

@@ -53,7 +53,7 @@ func TestExternallyScaledMachineDeployment(t *testing.T) {
 			w.Expect(w.marked("md")).To(BeEmpty())
 			w.domains("a!Evicting b c")
 			w.moveAll(r)
-			w.Expect(w.placed("md", domain)).NotTo(HaveKey("a"), "what is to be emptied is emptied")
+			w.Expect(w.placed("md", domain)).NotTo(HaveKey("a"), "an evicted domain is emptied")
 		})
 	}
 }

@@ -53,7 +53,7 @@ func TestV1Beta1Conditions(t *testing.T) {
 		{name: "progress is information",
 			today: []metav1.Condition{is("VirtualMachineProvisioned", "False", "PoweringOn", "")},
 			want:  []string{"VMProvisioned=False Info PoweringOn: "}},
-		{name: "Ready says the worst",
+		{name: "Ready reports the worst",
 			today: []metav1.Condition{is("Ready", "False", "NotReady", "..."), is("VirtualMachineProvisioned", "False", "TaskFailed", "no space"), is("VCenterAvailable", "False", "VCenterUnreachable", "refused")},
 			want: []string{"Ready=False Error VCenterUnreachable: refused", "ServerAvailable=False Error VCenterUnreachable: refused",
 				"VMProvisioned=False Warning TaskFailed: no space"}},
@@ -75,10 +75,10 @@ func TestV1Beta1Conditions(t *testing.T) {
 				got = append(got, text)
 			}
 			g.Expect(got).To(Equal(tc.want))
-			g.Expect(o.conditions).To(HaveLen(len(tc.today)), "what nobody sets here is taken off")
+			g.Expect(o.conditions).To(HaveLen(len(tc.today)), "conditions that are not set here are removed")
 			before := o.older
 			shown.Show(o)
-			g.Expect(o.older).To(Equal(before), "the same again is no change")
+			g.Expect(o.older).To(Equal(before), "setting the same again changes nothing")
 		})
 	}
 }

@@ -77,6 +77,6 @@ func (f *Flood) IsEnded(t *testing.T) {
 		t.Errorf("the manager has ended no answer after %s", startTimeout)
 	}
 	if f.whole.Load() {
-		t.Errorf("the manager has read an answer of %d bytes, of which it may read %d", mostOfFlood, FloodBound)
+		t.Errorf("the manager has read a response of %d bytes: it may read %d", mostOfFlood, FloodBound)
 	}
 }

@@ -127,7 +127,7 @@ func (q *Contention) lose() {
 // undo removes the marks whenever they exist.
 func (q *Contention) undo() {
 	q.T.Helper()
-	q.T.Log("somebody undoes what is written")
+	q.T.Log("another client reverts the writes")
 	q.Forget()
 	ctx, stop := context.WithCancel(q.T.Context())
 	defer stop()
@@ -249,7 +249,7 @@ func (q *Contention) waitForEvent(o Marked, how string) {
 
 // missingEvent returns diagnostics for a missing event.
 func (q *Contention) missingEvent(o Marked, kind string, all []eventsv1.Event) string {
-	found := fmt.Sprintf("an event tells that %s %s loses %s. Pauses between its writes: %v", kind, o.GetName(), o.Mark, pauses(q.of(q.path(o.Object))))
+	found := fmt.Sprintf("an event reports that %s %s loses %s. Pauses between its writes: %v", kind, o.GetName(), o.Mark, pauses(q.of(q.path(o.Object))))
 	if is, ok := o.DeepCopyObject().(Conditioned); ok && q.Client.Get(q.T.Context(), client.ObjectKeyFromObject(is), is) == nil {
 		found += "\n" + Describe(is)
 	}

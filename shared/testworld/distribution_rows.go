@@ -36,7 +36,7 @@ type Row struct {
 	// Message lists parts of its message: the problem and the fix. %a, %b and %c stand for the names of the failure domains, %kind
 	// for the kind of infrastructure machines.
 	Message []string
-	// Plan lists parts of the output of kubectl fd plan; if empty, Says is used.
+	// Plan lists parts of the output of kubectl fd plan; if empty, Message is used.
 	Plan []string
 	// Moves is true if there is no error, and machines are moved.
 	Moves bool

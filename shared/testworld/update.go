@@ -19,11 +19,11 @@ type User struct {
 	Client client.Client
 }
 
-// NewUser returns a User that waits for at most patience, which is only reached by a failing test.
-func NewUser(t *testing.T, c client.Client, patience time.Duration) User {
+// NewUser returns a User that waits for at most the timeout, which only a failing test reaches.
+func NewUser(t *testing.T, c client.Client, timeout time.Duration) User {
 	t.Helper()
 	g := gomega.NewWithT(t)
-	g.SetDefaultEventuallyTimeout(patience)
+	g.SetDefaultEventuallyTimeout(timeout)
 	return User{T: t, G: g, Client: c}
 }
 

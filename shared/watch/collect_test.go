@@ -34,8 +34,8 @@ func TestCollect(t *testing.T) {
 			collect.Delete(t.Context(), event.DeleteEvent{Object: machine("m", "two")}, queue)
 		}
 		synctest.Wait()
-		g.Expect(queue.Len()).To(BeZero(), "nobody is told at once")
-		time.Sleep(time.Minute) //nolint:forbidigo // the clock is the bubble's, and nobody waits
+		g.Expect(queue.Len()).To(BeZero(), "nothing is enqueued at once")
+		time.Sleep(time.Minute) //nolint:forbidigo // the clock of the bubble does not wait
 		g.Expect(queue.Len()).To(Equal(2))
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// runChaos runs subcommand storm.
+// runChaos runs the subcommand "e2e storm".
 func runChaos(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	options := chaos.Options{Out: stdout, Progress: stderr}
 	flags := flag.NewFlagSet("e2e storm", flag.ContinueOnError)

@@ -72,7 +72,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.DurationVar(&o.delays.Deprovisioning, "deprovisioning", 0, "Duration of deprovisioning a host.")
 	flags.DurationVar(&o.delays.Cleaning, "cleaning", 0, "Duration of cleaning disks, in addition to preparing and deprovisioning.")
 	flags.DurationVar(&o.delays.Power, "power", 0, "Duration of powering a host on or off.")
-	flags.Float64Var(&o.delays.Jitter, "jitter", 0, "Fraction by which durations vary, for example 0.2.")
+	flags.Float64Var(&o.delays.Jitter, "jitter", 0, "Maximum relative variation of durations, for example 0.2.")
 	return o, tool.ParseFlags(flags, args)
 }
 

@@ -29,7 +29,7 @@ type mode struct {
 	calm    func(*target, context.Context) error
 }
 
-// chaosModes returns the obedient mode, the faults of the simulator whose Storm is set, and disturbances by other writers.
+// chaosModes returns the obedient mode, the faults of the simulator whose Chaos is set, and disturbances by other writers.
 func chaosModes() []mode {
 	var modes []mode
 	for _, of := range provider.FaultModes("hosts obey immediately", simulator.Faults()) {

@@ -155,7 +155,7 @@ func virtualMachines(e *examination) {
 		})
 		verdict, what := Check, "it has no provider ID yet: wait until upstream has finished, or a VirtualMachine that upstream created blocks it"
 		if made {
-			verdict, what = Stops, "it has a VirtualMachine but no provider ID, by which the VirtualMachine is taken over, so it would wait with VirtualMachineNotOurs: let upstream set the provider ID, or delete the Machine"
+			verdict, what = Stops, "it has a VirtualMachine but no provider ID. The takeover needs the provider ID, so the machine would wait with VirtualMachineNotOurs: let upstream set the provider ID, or delete the Machine"
 		}
 		e.aboutField(machine, "spec.providerID", verdict, "VirtualMachines", what)
 	}

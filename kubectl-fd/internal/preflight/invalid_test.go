@@ -231,7 +231,7 @@ func TestUpstreamManifestsAreAccepted(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..", "..", "shared", "upstream")
 	if _, err := os.Stat(root); err != nil {
-		t.Skip("../shared/upstream is not beside the project")
+		t.Skip("../shared/upstream is not next to the project")
 	}
 	for name, pattern := range map[string]string{"vsphere": "vsphere/v1beta*/*.yaml", "metal3": "metal3/v1beta*/*.yaml", "harvester": "harvester/manifests/*.yaml"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))

@@ -48,7 +48,7 @@ type Installation struct {
 	Providers []unstructured.Unstructured
 	// Deployments are those of Cluster API's providers, Leases are those in the namespaces of infrastructure providers.
 	Deployments, Leases []unstructured.Unstructured
-	// Objects maps kinds to objects: the provider's kinds, and the kinds in Provider.Beside.
+	// Objects maps kinds to objects: the provider's kinds, and the kinds in Provider.Related.
 	Objects map[string][]unstructured.Unstructured
 	// Machines are Cluster API's Machines, and Claims its IPAddressClaims.
 	Machines, Claims []unstructured.Unstructured

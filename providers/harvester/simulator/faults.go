@@ -19,8 +19,8 @@ import (
 // and the tests of all faults read them from Faults; chaos tests apply them to hosts.
 type Fault = faults.Fault[*Simulator, Option, Host]
 
-// Storm configures how a fault is applied at random while machines are created and deleted.
-type Storm = faults.Storm[Host]
+// Chaos configures how a fault is applied at random while machines are created and deleted.
+type Chaos = faults.Chaos[Host]
 
 // The shares of requests that fail in chaos tests: high enough to occur often, and low enough to make progress.
 const (
@@ -52,20 +52,20 @@ func Faults() []Fault { return slices.Concat(apiFaults(), hostFaults(), machineF
 func apiFaults() []Fault {
 	return []Fault{
 		{
-			Name: "down", Is: "Harvester refuses new connections and closes existing ones", Breaks: "Harvester is reachable.", Set: setDown, Storm: brief(),
+			Name: "down", Is: "Harvester refuses new connections and closes existing ones", Breaks: "Harvester is reachable.", Set: setDown, Chaos: brief(),
 		},
 		{
 			Name: "delayed", Is: "each request is delayed by 300 ms", Breaks: "Harvester responds immediately.",
-			Set: onProxy(func(s *Simulator, on bool) { s.Delay(valueIf(on, requestDelay)) }), Storm: &Storm{},
+			Set: onProxy(func(s *Simulator, on bool) { s.Delay(valueIf(on, requestDelay)) }), Chaos: &Chaos{},
 		},
 		{
 			Name: "failing", Is: "20 % of the requests are rejected with 503", Breaks: "A valid and permitted request succeeds.",
-			Set: onProxy(func(s *Simulator, on bool) { s.Fail(valueIf(on, failingShare)) }), Storm: &Storm{},
+			Set: onProxy(func(s *Simulator, on bool) { s.Fail(valueIf(on, failingShare)) }), Chaos: &Chaos{},
 		},
 		{
 			Name: "lost-answers", Is: "20 % of the changes are executed, but the connection is closed before the response",
 			Breaks: "A change without a response was not executed.",
-			Set:    onProxy(func(s *Simulator, on bool) { s.LoseAnswers(valueIf(on, losingShare)) }), Storm: &Storm{},
+			Set:    onProxy(func(s *Simulator, on bool) { s.LoseAnswers(valueIf(on, losingShare)) }), Chaos: &Chaos{},
 		},
 		{
 			Name: "conflicts", Is: "50 % of the updates and patches of a resource, such as ippools, are rejected with 409",
@@ -77,7 +77,7 @@ func apiFaults() []Fault {
 		},
 		{
 			Name: "silent", Is: "watches stay open and deliver no events", Breaks: "Watches deliver changes.",
-			Set: onProxy((*Simulator).Silence), Storm: brief(),
+			Set: onProxy((*Simulator).Silence), Chaos: brief(),
 		},
 		{
 			Name: "stuck-watches", Is: "existing watches stay open and deliver no events; new watches do", Breaks: "All watches deliver the same events.",
@@ -92,7 +92,7 @@ func apiFaults() []Fault {
 				if on {
 					s.CutWatches()
 				}
-			}), Storm: brief(),
+			}), Chaos: brief(),
 		},
 	}
 }
@@ -103,28 +103,28 @@ func hostFaults() []Fault {
 		{
 			Name: "lost-hosts", Is: "the host loses power", Breaks: "A host is available.", Takes: []string{"host"},
 			Options: []Option{WithDelays(Quick())}, Set: onHost((*Simulator).PowerOffHost, (*Simulator).PowerOnHost),
-			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Name}} }, AtOnce: []int{1}},
+			Chaos: &Chaos{Targets: func(h Host) [][]string { return [][]string{{h.Name}} }, AtOnce: []int{1}},
 		},
 		{
 			Name: "lost-zone", Is: "the hosts of the zone lose power", Breaks: "A zone is available.", Takes: []string{"zone"},
 			Options: []Option{WithDelays(Quick())}, Set: setLostZone,
-			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Labels[corev1.LabelTopologyZone]}} }, AtOnce: []int{1}},
+			Chaos: &Chaos{Targets: func(h Host) [][]string { return [][]string{{h.Labels[corev1.LabelTopologyZone]}} }, AtOnce: []int{1}},
 		},
 		{
 			Name: "full-zone", Is: "the hosts of the zone are cordoned, so that new virtual machines that require the zone are Unschedulable",
 			Breaks: "A zone has capacity for new virtual machines.", Takes: []string{"zone"}, Set: setFullZone,
-			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Labels[corev1.LabelTopologyZone]}} }, AtOnce: []int{1, 2}},
+			Chaos: &Chaos{Targets: func(h Host) [][]string { return [][]string{{h.Labels[corev1.LabelTopologyZone]}} }, AtOnce: []int{1, 2}},
 		},
 		{
 			Name: "cordoned", Is: "the host is cordoned", Breaks: "An available host is schedulable.",
 			Takes: []string{"host"}, Set: onHost((*Simulator).Cordon, (*Simulator).Uncordon),
-			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Name}} }, AtOnce: []int{1, 2}},
+			Chaos: &Chaos{Targets: func(h Host) [][]string { return [][]string{{h.Name}} }, AtOnce: []int{1, 2}},
 		},
 		{
 			Name: "drained", Is: "the host is drained for an upgrade; virtual machines that fit on no other host by their node affinity are shut down",
 			Breaks: "A virtual machine runs until its run strategy changes.", Takes: []string{"host"},
 			Options: []Option{WithDelays(Quick())}, Set: onHost((*Simulator).Drain, (*Simulator).Uncordon),
-			Storm: &Storm{Targets: func(h Host) [][]string { return [][]string{{h.Name}} }, AtOnce: []int{1}},
+			Chaos: &Chaos{Targets: func(h Host) [][]string { return [][]string{{h.Name}} }, AtOnce: []int{1}},
 		},
 		{
 			Name: "no-reset", Is: "Harvester's setting vm-force-reset-policy is disabled, as during an upgrade of Harvester",
@@ -132,7 +132,7 @@ func hostFaults() []Fault {
 		},
 		{
 			Name: "no-scheduler", Is: "kube-scheduler is suspended", Breaks: "A virtual machine is scheduled, or has a condition with the reason why not.",
-			Set: func(_ context.Context, s *Simulator, on bool, _ ...string) error { return s.scheduler.Pause(on) }, Storm: brief(),
+			Set: func(_ context.Context, s *Simulator, on bool, _ ...string) error { return s.scheduler.Pause(on) }, Chaos: brief(),
 		},
 	}
 }
@@ -143,23 +143,23 @@ func machineFaults() []Fault {
 	return []Fault{
 		{
 			Name: "slow", Is: "every operation takes seconds", Breaks: "Operations complete immediately.",
-			Options: []Option{WithDelays(slow())}, Storm: &Storm{},
+			Options: []Option{WithDelays(slow())}, Chaos: &Chaos{},
 		},
 		{
-			Name: "no-volumes", Is: "Longhorn does not bind PVCs", Breaks: "PVCs are bound.", Set: forAll(controllers.NoVolumes), Storm: brief(),
+			Name: "no-volumes", Is: "Longhorn does not bind PVCs", Breaks: "PVCs are bound.", Set: forAll(controllers.NoVolumes), Chaos: brief(),
 		},
 		{
 			Name: "paused", Is: "running virtual machines are paused, as after an I/O error of their volumes", Breaks: "A running virtual machine keeps running.",
-			Set: forAll(controllers.Paused), Storm: brief(),
+			Set: forAll(controllers.Paused), Chaos: brief(),
 		},
 		{
 			Name: "no-images", Is: "images are not imported", Breaks: "Images are imported.", Set: forAll(controllers.NoImports),
 		},
 		{
-			Name: "no-agents", Is: "guest agents do not respond", Breaks: "The addresses of a running virtual machine are reported.", Set: forAll(controllers.NoAgents), Storm: brief(),
+			Name: "no-agents", Is: "guest agents do not respond", Breaks: "The addresses of a running virtual machine are reported.", Set: forAll(controllers.NoAgents), Chaos: brief(),
 		},
 		{
-			Name: "no-leases", Is: "DHCP servers do not lease addresses", Breaks: "A running virtual machine has an address.", Set: forAll(controllers.NoLeases), Storm: brief(),
+			Name: "no-leases", Is: "DHCP servers do not lease addresses", Breaks: "A running virtual machine has an address.", Set: forAll(controllers.NoLeases), Chaos: brief(),
 		},
 		{
 			Name: "no-vips", Is: "kube-vip does not announce addresses", Breaks: "A load balancer has an address.", Set: forAll(controllers.NoAddresses),
@@ -200,9 +200,9 @@ func (s *Simulator) SetFault(ctx context.Context, name string, on bool, args ...
 	return fault.Make(ctx, s, on, args...)
 }
 
-// brief returns the Storm of a brief fault without targets, which affects everything that exists at the time.
-func brief() *Storm {
-	return &Storm{Targets: func(Host) [][]string { return [][]string{{}} }, AtOnce: []int{1}, Brief: true}
+// brief returns the Chaos of a brief fault without targets, which affects everything that exists at the time.
+func brief() *Chaos {
+	return &Chaos{Targets: func(Host) [][]string { return [][]string{{}} }, AtOnce: []int{1}, Brief: true}
 }
 
 // valueIf returns the value if the fault is on, else the zero value.

@@ -19,8 +19,8 @@ import (
 // SetFault and the tests of all faults read them from Faults; chaos runs apply them to hosts.
 type Fault = faults.Fault[*Simulator, Option, types.NamespacedName]
 
-// Storm configures how a fault is applied at random while machines are created and deleted.
-type Storm = faults.Storm[types.NamespacedName]
+// Chaos configures how a fault is applied at random while machines are created and deleted.
+type Chaos = faults.Chaos[types.NamespacedName]
 
 // Quick returns short delays that still leave time for other events in between.
 func Quick() Delays {
@@ -39,12 +39,12 @@ func Faults() []Fault {
 	return []Fault{
 		{
 			Name: "slow", Is: "every operation of a host takes seconds", Breaks: "Operations complete immediately.",
-			Options: []Option{WithDelays(slow())}, Storm: &Storm{},
+			Options: []Option{WithDelays(slow())}, Chaos: &Chaos{},
 		},
 		{
 			Name: "failing", Is: "operations of hosts fail or get stuck for a while", Breaks: "Operations complete and succeed.",
 			Takes: []string{"how", "state", "namespace", "host"}, Options: []Option{WithDelays(Quick())}, Set: setFailing,
-			Storm: &Storm{Targets: failures, AtOnce: []int{2}},
+			Chaos: &Chaos{Targets: failures, AtOnce: []int{2}},
 		},
 		{
 			Name: "hung", Is: "the operating system of a host ignores shutdown requests", Breaks: "A host that should be off shuts down.",

@@ -28,8 +28,8 @@ func TestHostRecoversFromEveryFault(t *testing.T) {
 			case fault.Set == nil:
 				f.Expect(sim.SetFault(t.Context(), fault.Name, true)).To(MatchError(ContainSubstring("lasts as long as the simulator")))
 				targets = nil
-			case fault.Storm != nil:
-				targets = fault.Storm.Targets(f.key(first))
+			case fault.Chaos != nil:
+				targets = fault.Chaos.Targets(f.key(first))
 			case fault.Takes[0] == "domain":
 				targets = [][]string{{"rack-1"}}
 			case len(fault.Takes) == 1:

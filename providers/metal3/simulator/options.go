@@ -14,7 +14,7 @@ import (
 // Option configures a Simulator.
 type Option func(*Simulator)
 
-// WithDelays sets how long hosts stay in their states. The default is no delay.
+// WithDelays sets how long hosts stay in their states. By default they change at once.
 func WithDelays(delays Delays) Option {
 	return func(s *Simulator) { s.delays = delays }
 }

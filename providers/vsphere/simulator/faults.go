@@ -14,48 +14,48 @@ import (
 // SetFault and the tests of all faults read them from Faults.
 type Fault = faults.Fault[*Server, Option, *Server]
 
-// Storm configures how a fault is applied at random while machines are created and deleted.
-type Storm = faults.Storm[*Server]
+// Chaos configures how a fault is applied at random while machines are created and deleted.
+type Chaos = faults.Chaos[*Server]
 
 // Faults returns all faults. Add an entry to add a fault.
 func Faults() []Fault { //nolint:funlen // The table has an entry for each fault.
 	return []Fault{
 		{
 			Name: "slow", Is: "tasks, responses and boots of guests are slow", Breaks: "Tasks, calls and boots complete immediately.",
-			Options: []Option{WithGuestDelay(time.Second)}, Set: local(setSlow), Storm: &Storm{},
+			Options: []Option{WithGuestDelay(time.Second)}, Set: local(setSlow), Chaos: &Chaos{},
 		},
 		{
 			Name: "failing", Is: "the next task of a method fails", Breaks: "A task that has started succeeds.",
 			Takes: []string{"method"}, Set: local(setFailing),
-			Storm: &Storm{Targets: eachTaskMethod, AtOnce: []int{0, 0, 0, 1}, Stays: true},
+			Chaos: &Chaos{Targets: eachTaskMethod, AtOnce: []int{0, 0, 0, 1}, Stays: true},
 		},
 		{
 			Name: "lost-answers", Is: "calls are executed, but their responses are lost", Breaks: "A call without a response has had no effect.",
 			Takes: []string{"call"}, MayTake: []string{"number"}, Set: local(setLostAnswers),
-			Storm: &Storm{Targets: eachAnswer, AtOnce: []int{1}, Stays: true},
+			Chaos: &Chaos{Targets: eachAnswer, AtOnce: []int{1}, Stays: true},
 		},
 		{
 			Name: "restarts", Is: "vCenter restarts: it resets connections and loses sessions and tasks", Breaks: "Sessions do not expire, and the result of a task can be read.",
 			Takes: []string{"what"}, Set: local(setRestart),
-			Storm: &Storm{Targets: eachRestart, AtOnce: []int{1}, Brief: true},
+			Chaos: &Chaos{Targets: eachRestart, AtOnce: []int{1}, Brief: true},
 		},
 		{
 			Name: "hidden", Is: "a VM is temporarily hidden", Breaks: "A VM that is not found has been deleted.",
 			Takes: []string{"vm"}, Set: local(setHidden),
-			Storm: &Storm{Targets: eachVM, AtOnce: []int{0, 1, 2}},
+			Chaos: &Chaos{Targets: eachVM, AtOnce: []int{0, 1, 2}},
 		},
 		{
 			Name: "lost-hosts", Is: "hosts are disconnected from vCenter", Breaks: "VMs can be powered on and off, changed and deleted.",
 			Takes: []string{"cluster"}, MayTake: []string{"host"}, Set: local(setLostHosts),
-			Storm: &Storm{Targets: eachHostName, AtOnce: []int{1}},
+			Chaos: &Chaos{Targets: eachHostName, AtOnce: []int{1}},
 		},
 		{
 			Name: "silent", Is: "vCenter does not report changes of recent tasks", Breaks: "The list of recent tasks is up to date.",
-			Options: []Option{WithSilentRecentTasks()}, Storm: &Storm{},
+			Options: []Option{WithSilentRecentTasks()}, Chaos: &Chaos{},
 		},
 		{
 			Name: "stock", Is: "vcsim's own property collector reports changes late or not at all", Breaks: "A client that waits for a change is notified of it.",
-			Options: []Option{WithStockCollector()}, Storm: &Storm{},
+			Options: []Option{WithStockCollector()}, Chaos: &Chaos{},
 		},
 		{
 			Name: "down", Is: "vCenter resets all connections", Breaks: "vCenter is reachable.",

@@ -13,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/shared/faults"
 )
 
-// arguments returns the arguments of faults that have no Storm, for the VM "vm" of ThreeZones.
+// arguments returns the arguments of faults that have no Chaos, for the VM "vm" of ThreeZones.
 func arguments(f simulator.Fault) []string {
 	return map[string][]string{
 		"lost-datastores": {"dc-1", "datastore-b"}, "held": {"CloneVM_Task"}, "overloaded": {"Login"}, "hanging": {"Login"}, "full-hosts": {"zone-a"},
@@ -30,8 +30,8 @@ func TestFaultsAreReverted(t *testing.T) {
 			spec := c.cloneSpec("/dc-1/host/zone-a/Resources", "datastore-a")
 			c.clone("vm", spec)
 			targets := [][]string{arguments(fault)}
-			if fault.Storm != nil && fault.Storm.Targets != nil {
-				targets = fault.Storm.Targets(s)
+			if fault.Chaos != nil && fault.Chaos.Targets != nil {
+				targets = fault.Chaos.Targets(s)
 			}
 			if fault.Set == nil {
 				targets = nil

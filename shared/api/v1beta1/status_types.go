@@ -238,8 +238,8 @@ type DomainStatus struct {
 	// +required
 	State DomainState `json:"state,omitempty"`
 
-	// reason is the reason, as one CamelCase word, for which the domain is not Active, or may stop being Active. Empty if there
-	// is no problem.
+	// reason is the reason, as one CamelCase word, for which the domain is not Active, or may stop being Active. Otherwise it
+	// is empty.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason,omitempty"`

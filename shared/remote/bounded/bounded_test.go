@@ -60,7 +60,7 @@ func TestResponseLimit(t *testing.T) {
 	for name, s := range map[string]*server{
 		"an answer":                     {status: http.StatusOK, encoding: "application/json", length: -1},
 		"a refusal":                     {status: http.StatusInternalServerError, encoding: "text/plain", length: -1},
-		"with a length that is no lie":  {status: http.StatusOK, encoding: "application/json", length: 101},
+		"with a correct length":         {status: http.StatusOK, encoding: "application/json", length: 101},
 		"what a server has compressed":  {status: http.StatusOK, encoding: "application/json", length: -1},
 		"with a length that is too low": {status: http.StatusOK, encoding: "application/json", length: 1},
 	} {
@@ -154,12 +154,12 @@ func TestWatchEventLimit(t *testing.T) {
 		most              int
 		what              string
 	}{
-		"JSON that is never closed":        {200, "application/json", `{"a":1}{"a":[`, 107, "of an event of a watch"},
-		"a text that is never closed":      {200, "application/json", `{"a":1}{"a":"}{}{}{}`, 107, "of an event of a watch"},
-		"nothing but spaces":               {200, "application/json", ``, 100, "of an event of a watch"},
-		"protobuf":                         {200, "application/vnd.kubernetes.protobuf", inProtobuf("x") + "\xff\xff\xff\xff", 105, "of an event of a watch"},
-		"an encoding that is none of them": {200, "application/yaml", `{"a":1}`, 100, "of a response"},
-		"a refusal":                        {403, "application/json", `{"a":1}`, 100, "of a response"},
+		"JSON that is never closed":   {200, "application/json", `{"a":1}{"a":[`, 107, "of an event of a watch"},
+		"a text that is never closed": {200, "application/json", `{"a":1}{"a":"}{}{}{}`, 107, "of an event of a watch"},
+		"nothing but spaces":          {200, "application/json", ``, 100, "of an event of a watch"},
+		"protobuf":                    {200, "application/vnd.kubernetes.protobuf", inProtobuf("x") + "\xff\xff\xff\xff", 105, "of an event of a watch"},
+		"an unknown encoding":         {200, "application/yaml", `{"a":1}`, 100, "of a response"},
+		"a refusal":                   {403, "application/json", `{"a":1}`, 100, "of a response"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -64,7 +64,7 @@ func TestErrorsOfLinks(t *testing.T) {
 			`networkData: {links: {ethernets: [{type: phy, id: a, macAddress: {fromHostInterface: eth1}}]}}`,
 			"spec.networkData.links.ethernets[0].macAddress.fromHostInterface: BareMetalHost h-1 has no interface eth1; it has eno1, eno2",
 		},
-		"a MAC address that is none": {
+		"an invalid MAC address": {
 			`networkData: {links: {bonds: [{id: a, bondMode: balance-rr, macAddress: {string: "00:11"}}]}}`,
 			`spec.networkData.links.bonds[0].macAddress.string: "00:11" is not a MAC address`,
 		},

@@ -29,7 +29,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("Metal3DataClaim", func(t *testing.T) { testDataClaimAdmission(t, api) })
 	t.Run("Metal3Remediation", func(t *testing.T) { testRemediationAdmission(t, api) })
 	t.Run("every field", func(t *testing.T) { api.StoresAsWritten(t.Context(), t, wire, 9) })
-	t.Run("what upstream has stored is applied again unchanged", func(t *testing.T) { testReappliedAfterUpstream(t, api) })
+	t.Run("objects stored by upstream are applied again unchanged", func(t *testing.T) { testReappliedAfterUpstream(t, api) })
 	t.Run("upstream's manifests", func(t *testing.T) { testUpstreamManifests(t, api) })
 	t.Run("objects of v1beta1", func(t *testing.T) { testOlderVersion(t, api) })
 	t.Run("zero values", func(t *testing.T) {

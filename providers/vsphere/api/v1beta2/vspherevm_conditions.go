@@ -59,8 +59,8 @@ const (
 	// is changed.
 	VSphereVMVirtualMachineAmbiguousReason = "Ambiguous"
 
-	// VSphereVMVirtualMachineNotIdentifiedReason surfaces when a virtual machine has the BIOS UUID or the reference, but there
-	// is no evidence that it belongs to the VSphereVM. It is not changed.
+	// VSphereVMVirtualMachineNotIdentifiedReason surfaces when a virtual machine has the BIOS UUID or the reference, but
+	// nothing proves that it belongs to the VSphereVM. It is not changed.
 	VSphereVMVirtualMachineNotIdentifiedReason = "NotIdentified"
 
 	// VSphereVMVirtualMachineNotVisibleReason surfaces when vCenter has the machine but the account cannot see it.

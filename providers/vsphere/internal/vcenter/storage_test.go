@@ -236,7 +236,7 @@ func TestKeys(t *testing.T) {
 	vm, _ = r.server.VM("vm-3")
 	g.Expect([]string{vm.KeyProvider, vm.Key}).To(Equal([]string{"vault", r.server.Keys("vault")[0]}), "a key that there is")
 
-	_, err = s.CloneVM(t.Context(), encrypted(4, "nobody's"))
+	_, err = s.CloneVM(t.Context(), encrypted(4, "stranger"))
 	g.Expect(err).To(MatchError(vcenter.ErrNotFound))
-	g.Expect(err).To(MatchError(ContainSubstring(`cryptoKeyID "nobody's": not found: use a key that vCenter has, or one of its key providers: native, vault`)))
+	g.Expect(err).To(MatchError(ContainSubstring(`cryptoKeyID "stranger": not found: use a key that vCenter has, or one of its key providers: native, vault`)))
 }

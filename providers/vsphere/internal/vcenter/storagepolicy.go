@@ -106,7 +106,7 @@ func (s *storagePolicies) readNames(ctx context.Context) error {
 		return nil
 	})
 	if errors.Is(err, vcerrors.ErrInvalid) { // one of them was deleted after they were listed
-		return fmt.Errorf("%w: %v", vcerrors.ErrUnavailable, err) //nolint:errorlint // it is no mistake of the specification
+		return fmt.Errorf("%w: %v", vcerrors.ErrUnavailable, err) //nolint:errorlint // the specification is not at fault
 	}
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func TestAssignments(t *testing.T) {
 			datas:  []infrav1.Metal3Data{dataOf("a", 0), dataOf("c", 2)},
 			want:   map[string]int32{"a": 0, "c": 2, "d": 1, "e": 3},
 		},
-		"data on its way out keeps its index": {
+		"deleted data keeps its index": {
 			claims: []infrav1.Metal3DataClaim{claimOf("b", 1, "")},
 			datas:  []infrav1.Metal3Data{dataOf("gone", 0)},
 			want:   map[string]int32{"b": 1},
@@ -77,7 +77,7 @@ func TestAssignments(t *testing.T) {
 			datas:  []infrav1.Metal3Data{dataOf("b", 0)},
 			want:   map[string]int32{"a": 1, "b": 0},
 		},
-		"a name that is none of the template's counts for nothing": {
+		"a name of another template is ignored": {
 			claims: []infrav1.Metal3DataClaim{claimOf("a", 3, "other-0"), claimOf("b", 2, "t-00"), claimOf("c", 1, "t--1")},
 			want:   map[string]int32{"a": 0, "b": 1, "c": 2},
 		},
