@@ -3,9 +3,9 @@
 
 //go:build tools
 
-// Package tools pins a release of upstream's vSphere provider for Cluster API's v1beta2 contract, which ours takes over from. The modules
-// of vm-operator that it requires cannot be downloaded under its names: api v1.10.0 is the same commit, and ncp is the version that the
-// previous release requires.
+// Package tools pins a release of upstream's provider for vSphere that is for Cluster API's v1beta2 contract, from which ours takes over.
+// What it requires of vm-operator cannot be downloaded under the names that it has there: api v1.10.0 is the same commit, and ncp is
+// as the release before requires it.
 package tools
 
 import _ "sigs.k8s.io/cluster-api-provider-vsphere"

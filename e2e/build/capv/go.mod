@@ -109,7 +109,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-// Replacements of the release.
+// What the release replaces.
 replace (
 	github.com/vmware-tanzu/vm-operator/api => github.com/vmware-tanzu/vm-operator/api v1.9.1-0.20251029150609-93918c59a719
 	github.com/vmware-tanzu/vm-operator/pkg/constants/testlabels => github.com/vmware-tanzu/vm-operator/pkg/constants/testlabels v1.9.1-0.20251029150609-93918c59a719

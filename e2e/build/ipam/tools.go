@@ -3,7 +3,7 @@
 
 //go:build tools
 
-// Package tools pins the IPAM provider whose pools serve addresses to tests. It is built with another version of Cluster API than
+// Package tools pins the IPAM provider whose pools tests take addresses of. It is built with another version of Cluster API than
 // everything else here.
 package tools
 

@@ -3,7 +3,7 @@
 
 //go:build tools
 
-// Package tools pins govulncheck and its vulnerability database, which are both published as Go modules.
+// Package tools pins govulncheck, and the database that it looks into: both are published as Go modules.
 package tools
 
 import (

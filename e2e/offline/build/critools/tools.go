@@ -3,7 +3,8 @@
 
 //go:build tools
 
-// Package tools pins crictl, which nodes include for debugging and because kind lists images with it.
+// Package tools pins crictl, which nodes have for the people who look into them
+// and for kind, which asks it for images.
 package tools
 
 import _ "sigs.k8s.io/cri-tools/cmd/crictl"

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command etcd is the etcd server, built from its module, which has no command.
+// Command etcd is the etcd server built from its module, which ships no command of its own there.
 package main
 
 import (

@@ -3,8 +3,9 @@
 
 //go:build tools
 
-// Package tools pins the Kubernetes commands that the demo and the integration tests run. They are built from here because
-// k8s.io/kubernetes replaces its staging modules, which `go install pkg@version` refuses.
+// Package tools pins the Kubernetes commands that the demo and the
+// integration tests run. They are built from here because k8s.io/kubernetes
+// replaces its staging modules, which `go install pkg@version` refuses.
 package tools
 
 import (

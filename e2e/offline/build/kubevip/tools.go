@@ -3,7 +3,7 @@
 
 //go:build tools
 
-// Package tools pins kube-vip, which serves the address of a control plane.
+// Package tools pins kube-vip, which holds the address of a control plane.
 package tools
 
 import _ "github.com/kube-vip/kube-vip"
