@@ -55,7 +55,7 @@ func TestUnknownFault(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	sim := simulator.New()
-	g.Expect(sim.SetFault(t.Context(), "weather", true)).To(MatchError(`there is no fault "weather"; there are slow, failing, hung, invalid, lost-webhook, lost-domains, power-errors`))
+	g.Expect(sim.SetFault(t.Context(), "weather", true)).To(MatchError(`unknown fault "weather": must be one of slow, failing, hung, invalid, lost-webhook, lost-domains, power-errors`))
 	g.Expect(sim.SetFault(t.Context(), "lost-domains", true)).To(MatchError("fault lost-domains has 0 arguments; it is lost-domains/domain"))
 	g.Expect(sim.SetFault(t.Context(), "failing", true, "slowly", "available", "default", first)).To(MatchError(ContainSubstring(`error or stuck, not "slowly"`)))
 }

@@ -73,7 +73,7 @@ func TestWithFault(t *testing.T) {
 func TestInvalidFaults(t *testing.T) {
 	t.Parallel()
 	for want, opt := range map[string]simulator.Option{
-		`there is no fault "weather"; there are slow, failing`:                               simulator.WithFault("weather"),
+		`unknown fault "weather": must be one of slow, failing`:                              simulator.WithFault("weather"),
 		"fault lost-hosts has 0 arguments; it is lost-hosts/cluster/[host]":                  simulator.WithFault("lost-hosts"),
 		"fault hidden-clones has 1 arguments; it is hidden-clones":                           simulator.WithFault("hidden-clones", "all"),
 		"fault silent lasts as long as the simulator: start one with it":                     simulator.WithFault("silent", "all"),

@@ -79,7 +79,7 @@ func TestPauseDuringWebhookOutage(t *testing.T) {
 	update(f, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(true) })
 	f.Eventually(func() string {
 		return f.waitForReason(machine, infrav1.Metal3MachineHostPauseAnnotationSetFailedReason) // which may be preceded by a conflict
-	}).Should(ContainSubstring("start what serves the webhook"))
+	}).Should(ContainSubstring("repair the webhook's server"))
 	f.Expect(f.host(rack1).Annotations).To(HaveKey(blockMove), "it cannot be moved yet")
 	f.Expect(f.sim.RestoreWebhook(t.Context(), f.name)).To(Succeed())
 	f.Eventually(func() map[string]string { return f.host(rack1).Annotations }).ShouldNot(HaveKey(blockMove))

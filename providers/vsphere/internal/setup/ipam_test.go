@@ -181,7 +181,7 @@ func TestInvalidPoolAddressIsNotUsed(t *testing.T) {
 		"prefix":  {func(a *ipamclusterv1.IPAddress) { a.Spec.Prefix = ptr.To[int32](0) }, "without the prefix length of its subnet"},
 		"outside": {func(a *ipamclusterv1.IPAddress) { a.Spec.Address = "10.1.0.6" }, "which is outside its subnet 10.1.0.0/24"},
 		"gateway": {func(a *ipamclusterv1.IPAddress) { a.Spec.Gateway = "10.0.0.2" }, "with gateway 10.0.0.2, but gateway4 of the card is 10.0.0.1"},
-		"claim":   {func(a *ipamclusterv1.IPAddress) { a.Spec.ClaimRef.Name = "claim-0-0" }, "which is that of claim-0-0"},
+		"claim":   {func(a *ipamclusterv1.IPAddress) { a.Spec.ClaimRef.Name = "claim-0-0" }, "of claim-0-0 to IPAddressClaim"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -233,7 +233,7 @@ func TestPoolErrorIsReported(t *testing.T) {
 			Type: clusterv1.ReadyCondition, Status: metav1.ConditionFalse, Reason: "PoolExhausted", Message: "no address is left", LastTransitionTime: metav1.Now(),
 		}}
 	})
-	w.waitForAddressMessage(machine, "Pool p gives no address: PoolExhausted: no address is left")
+	w.waitForAddressMessage(machine, "Pool p allocates no address: PoolExhausted: no address is left")
 	w.fulfillClaim(w.address("node-0-0", "10.0.0.5", 24, ""))
 	w.waitForProvisioned(machine)
 	w.Expect(w.card(w.vms()["node"]).Gateway4).To(BeEmpty(), "a pool need not have a gateway")
@@ -248,12 +248,12 @@ func TestAddressOfRunningMachineIsKept(t *testing.T) {
 	claim := w.addressClaim("node-0-0")
 	w.Expect(w.client.Delete(t.Context(), claim)).To(Succeed())
 	w.Expect(w.addressesOf("node", infrav1.VSphereVMIPAddressClaimsNotFulfilledReason)).
-		To(Equal("IPAddressClaim node-0-0 is being deleted, though virtual machine node has its address: it goes with the Machine, delete that"))
+		To(Equal("IPAddressClaim node-0-0 is being deleted, but virtual machine node still uses its address: delete the Machine to release it"))
 	w.Expect(ptr.Deref(w.vsphereVM("node").Status.Ready, false)).To(BeTrue())
 
 	update(w, claim, func(c *ipamclusterv1.IPAddressClaim) { c.Finalizers = nil })
 	w.Eventually(func() string { return w.addressesOf("node", infrav1.VSphereVMIPAddressClaimsNotFulfilledReason) }).
-		Should(HavePrefix("IPAddressClaim node-0-0 is gone, and with it the hold on its address"))
+		Should(HavePrefix("IPAddressClaim node-0-0 was deleted, so its address may be allocated to another machine"))
 	w.Expect(w.addressClaims()).To(BeEmpty(), "another would have another address")
 	w.waitForProvisioned(machine)
 	w.remove(machine)

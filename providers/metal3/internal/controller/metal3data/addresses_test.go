@@ -107,7 +107,7 @@ func TestAddressOfAClusterAPIPool(t *testing.T) {
 			Type: clusterv1.ReadyCondition, Status: metav1.ConditionFalse, Reason: "PoolExhausted", Message: "no address is left", LastTransitionTime: metav1.Now(),
 		}}
 	})
-	f.waitForProblem(data, "InClusterIPPool p gives no address: PoolExhausted: no address is left")
+	f.waitForProblem(data, "InClusterIPPool p allocates no address: PoolExhausted: no address is left")
 	f.create(&ipamclusterv1.IPAddress{ObjectMeta: f.meta("address"), Spec: ipamclusterv1.IPAddressSpec{
 		ClaimRef: ipamclusterv1.IPAddressClaimReference{Name: claim.Name}, PoolRef: claim.Spec.PoolRef,
 		Address: "10.0.0.6", Prefix: ptr.To[int32](24), Gateway: "10.0.0.1",
@@ -181,7 +181,7 @@ func TestClaimsNamedByHost(t *testing.T) {
 	// The next machine claims the host before the objects of the last one are deleted.
 	f.machine("m-2", "h-1")
 	next := f.data("t-5", "m-2")
-	f.waitForProblem(next, "IPClaim h-1-p belongs to Metal3Data t-4: it must go first")
+	f.waitForProblem(next, "IPClaim h-1-p belongs to Metal3Data t-4: wait until that is deleted")
 	f.delete(&infrav1.Metal3DataClaim{ObjectMeta: f.meta("m-1")})
 	f.delete(data)
 	f.waitForDeletion(data)
@@ -207,7 +207,7 @@ func TestForeignClaimBlocks(t *testing.T) {
 	}}
 	f.create(left)
 	data := f.machineWithData(metal3Pool)
-	f.waitForProblem(data, "IPClaim t-4-p belongs to Metal3Data t-4: it must go first")
+	f.waitForProblem(data, "IPClaim t-4-p belongs to Metal3Data t-4: wait until that is deleted")
 	f.delete(left) // as the garbage collector does
 	f.Eventually(func(g Gomega) {
 		g.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(left), left)).To(Succeed())
@@ -265,7 +265,7 @@ func TestDeletedClaimIsKeptWhileInUse(t *testing.T) {
 		g.Expect(client.IgnoreNotFound(f.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: f.meta("m-1-metadata")}))).To(Succeed())
 		g.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(data), data)).To(Succeed())
 		g.Expect(ptr.Deref(data.Status.ErrorMessage, "")).To(Equal(
-			"IPClaim t-4-p is being deleted, though BareMetalHost h-1 has its address: it goes with the Machine, delete that"))
+			"IPClaim t-4-p is being deleted, but BareMetalHost h-1 still uses its address: delete the Machine to release it"))
 	}).Should(Succeed())
 	f.get(claim)
 	f.delete(&infrav1.Metal3DataClaim{ObjectMeta: f.meta("m-1")})
