@@ -19,13 +19,13 @@ const (
 	// catchUpLimit is the maximum delay; each delay is twice as long as the one before. A busy API server delivers watch events
 	// late, and retrying more often does not help.
 	catchUpLimit = time.Second
-	// CacheLag is how long a watch may take to deliver a write. After Lag the cache is trusted: if etcd was restored from a backup,
+	// CacheLag is how long a watch may take to deliver a write. After CacheLag the cache is trusted: if etcd was restored from a backup,
 	// resourceVersions stay lower than those written before.
 	CacheLag = time.Minute
 )
 
 // Stale reports whether the version of an object from a cache is older than a version that was known at the time learnt. It
-// reports false once Lag has passed since learnt.
+// reports false once CacheLag has passed since learnt.
 func Stale(version, known string, learnt time.Time) bool {
 	if time.Since(learnt) > CacheLag {
 		return false
@@ -35,7 +35,7 @@ func Stale(version, known string, learnt time.Time) bool {
 }
 
 // Expectations tracks the last resourceVersion of each object that a controller wrote, to detect that its cache is stale. Reconciling
-// a stale object could repeat work that was already recorded on it, such as a task in progress. It tracks a write for Lag. The
+// a stale object could repeat work that was already recorded on it, such as a task in progress. It tracks a write for CacheLag. The
 // zero value is ready to use.
 type Expectations struct {
 	// Repeats writes metadata and backs off if writes are reverted.
@@ -65,7 +65,7 @@ func (w *Expectations) Observe(obj client.Object) {
 	w.objects.Set(key, now, now.at)
 }
 
-// At returns since when the last noted version of obj is known, or its creation time if none was noted within the last Lag.
+// At returns since when the last noted version of obj is known, or its creation time if none was noted within the last CacheLag.
 func (w *Expectations) At(obj client.Object) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,7 +75,7 @@ func (w *Expectations) At(obj client.Object) time.Time {
 	return obj.GetCreationTimestamp().Time
 }
 
-// Stale reports whether obj is older than the last write, if that was within the last Lag.
+// Stale reports whether obj is older than the last write, if that was within the last CacheLag.
 func (w *Expectations) Stale(obj client.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,7 +85,7 @@ func (w *Expectations) Stale(obj client.Object) bool {
 
 // Backoff returns how long to delay a reconcile of obj because obj is older than the last write; 0 if it is not. The delay
 // doubles with every call, from InitialDelay up to one second, until the object is written again. An object that is still older when
-// Lag has passed since the write is reconciled as it is.
+// CacheLag has passed since the write is reconciled as it is.
 func (w *Expectations) Backoff(obj client.Object) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Recent holds a value for each object that was written within the last Lag. After that the cache is trusted and the value is
+// Recent holds a value for each object that was written within the last CacheLag. After that the cache is trusted and the value is
 // dropped, also for deleted objects. It is not safe for concurrent use. The zero value is ready to use.
 type Recent[V any] struct {
 	entries map[client.ObjectKey]entry[V]
@@ -31,7 +31,7 @@ func (r *Recent[V]) Set(key client.ObjectKey, value V, at time.Time) {
 	r.sweep()
 }
 
-// Get returns the value of an object that was written within the last Lag.
+// Get returns the value of an object that was written within the last CacheLag.
 func (r *Recent[V]) Get(key client.ObjectKey) (V, bool) {
 	r.sweep()
 	if known, ok := r.entries[key]; ok && time.Since(known.at) <= CacheLag {
@@ -47,7 +47,7 @@ func (r *Recent[V]) Delete(key client.ObjectKey) { delete(r.entries, key) }
 // Len returns the number of objects with a value.
 func (r *Recent[V]) Len() int { return len(r.entries) }
 
-// sweep drops expired values, at most once per Lag.
+// sweep drops expired values, at most once per CacheLag.
 func (r *Recent[V]) sweep() {
 	now := time.Now()
 	if now.Sub(r.swept) < CacheLag {

@@ -23,7 +23,7 @@ const assignmentGrace = 20 * time.Second
 
 // RequestedDomain returns the failure domain that a machine belongs to: the one set in its Machine's spec.failureDomain, otherwise the one
 // assigned to its infrastructure machine, or "" if it has neither. place is the current placement of the machine. Every provider
-// calls Asked before it places a machine, and must not place it while wait has a reason.
+// calls RequestedDomain before it places a machine, and must not place it while wait has a reason.
 //
 // A machine without a failure domain waits if it would otherwise be placed anywhere, possibly next to another one. A
 // control-plane machine waits if its cluster has, or had, failure domains for control planes. A MachineDeployment's machine waits
@@ -50,13 +50,13 @@ func RequestedDomain(cluster Cluster, machine *clusterv1.Machine, infra client.O
 	}
 }
 
-// DomainOf returns the failure domain that a machine belongs to, whether it waits or already exists; "" if it has none. See Asked.
+// DomainOf returns the failure domain that a machine belongs to, whether it waits or already exists; "" if it has none. See RequestedDomain.
 func DomainOf(machine *clusterv1.Machine, infra client.Object) string {
 	return cmp.Or(machine.Spec.FailureDomain, infra.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation])
 }
 
 // AssignmentGrace returns how long a controller should leave a new infrastructure machine untouched because it only waits to be
-// assigned a failure domain; 0 if it should not wait. wait is the result of Asked. Another controller writes the assignment next,
+// assigned a failure domain; 0 if it should not wait. wait is the result of RequestedDomain. Another controller writes the assignment next,
 // and a status write that only reports the wait could make that write fail with a conflict. Once the time is over, the controller
 // should report the wait in the machine's status.
 func AssignmentGrace(wait distribution.Refusal, infra client.Object, now time.Time) time.Duration {

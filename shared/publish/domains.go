@@ -71,7 +71,7 @@ func (d *Domains) Remove() {
 
 // Publish evaluates the observations and writes the result to the status, together with the placement of the machines and the
 // number of machines that wait. empty is an empty object of the provider's infrastructure machine kind. why returns the reason
-// for which a machine waits, "" if it does not. The caller must then call Report with Result.Condition or a more specific
+// for which a machine waits, "" if it does not. The caller must then call SetReady with Result.Condition or a more specific
 // condition, and requeue after Result.NextCheck. If the machines cannot be listed it returns an error and does not change the
 // status.
 func Publish[T client.Object](
@@ -115,7 +115,7 @@ func (d *Domains) SetReady(condition metav1.Condition, ready bool) {
 	d.ready = ready
 }
 
-// Ready reports whether machines may be created, as far as failure domains are concerned. It is false until None or Report has been
+// Ready reports whether machines may be created, as far as failure domains are concerned. It is false until Clear or SetReady has been
 // called.
 func (d *Domains) Ready() bool { return d.ready }
 
