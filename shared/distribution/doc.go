@@ -12,20 +12,20 @@
 //   - a domain that the user wants Cordoned or Evicting has that state, however healthy it is;
 //   - a domain that is being deleted is at least Cordoned;
 //   - a domain that counts as unhealthy is Cordoned, even if the user requests Active;
-//   - a new domain is Pending and Cordoned until it is seen Good for the first time; then it becomes Active immediately;
+//   - a new domain is Pending and Cordoned until it is observed Healthy for the first time; then it becomes Active immediately;
 //   - every other domain is Active.
 //
-// Health is debounced. A Healthy domain counts as Unhealthy once it has been Bad for the grace period. The Bad periods are added
-// up unless the domain is Good for the hold period in between, so a domain that is only Good for a moment now and then is
-// cordoned in the end. An Unhealthy domain counts as Healthy once it has been Good for the hold period without interruption; a
-// Bad observation restarts that period. Unknown is not an observation: the last one remains, health does not change, and the time
-// until the next observation counts for neither period.
+// Health is debounced. A domain counts as unhealthy once it has been observed Unhealthy for the grace period. The Unhealthy periods
+// are added up unless the domain is Healthy for the hold period in between, so a domain that is only Healthy for a moment now and
+// then is cordoned in the end. It counts as healthy again once it has been observed Healthy for the hold period without
+// interruption; an Unhealthy observation restarts that period. Unknown is not an observation: the last one remains, health does not
+// change, and the time until the next observation counts for neither period.
 //
 // # Too many at once
 //
-// Domains that are Bad and still count as Healthy have turned. While more than half of the domains that the user leaves Active
-// have turned within one grace period of each other, no further domain counts as Unhealthy (Result.TooManyUnhealthy), because the
-// observation is more likely at fault than the domains. A domain that is Good is evaluated as usual, so a repaired or new domain
+// Domains that are observed Unhealthy and still count as healthy have turned. While more than half of the domains that the user leaves Active
+// have turned within one grace period of each other, no further domain counts as unhealthy (Result.TooManyUnhealthy), because the
+// observation is more likely at fault than the domains. A domain that is observed Healthy is evaluated as usual, so a repaired or new domain
 // becomes Active meanwhile. If the domains really are down, the user cordons them. Domains that were already cordoned for their
 // health count among all domains, but not among the turned ones. Domains that the user has withdrawn do not count at all, because
 // switching one off afterwards is expected. With few domains this means:

@@ -151,8 +151,8 @@ func (e *evaluation) record(d *domain) {
 	}
 }
 
-// carry keeps the accumulated Bad time across moments in which the domain is Good, until it has been Good for the hold period. If
-// a domain has been Bad for the grace period and still counts as Healthy, because evaluation was frozen, the time restarts from
+// carry keeps the accumulated Unhealthy time across moments in which the domain is Healthy, until it has been Healthy for the hold period. If
+// a domain has been Unhealthy for the grace period and still counts as healthy, because evaluation was frozen, the time restarts from
 // zero.
 func (e *evaluation) carry(s *faultlinev1.DomainStatus, now Health) {
 	if now == Healthy && !s.UnhealthySince.IsZero() && s.Health == faultlinev1.DomainHealthy {
@@ -196,7 +196,7 @@ func (e *evaluation) applyStates(d *domain) {
 	}
 }
 
-// tooManyTurned reports whether more than half of the domains that the user leaves Active have turned Bad within one grace
+// tooManyTurned reports whether more than half of the domains that the user leaves Active have turned Unhealthy within one grace
 // period.
 func (e *evaluation) tooManyTurned() bool {
 	var turned []time.Time
@@ -256,12 +256,12 @@ func (e *evaluation) elapsed(t metav1.Time) time.Duration {
 	return max(0, e.now.Sub(t.Time))
 }
 
-// unhealthyFor returns how long the domain has been Bad, as counted for the grace period.
+// unhealthyFor returns how long the domain has been Unhealthy, as counted for the grace period.
 func (e *evaluation) unhealthyFor(s *faultlinev1.DomainStatus) time.Duration {
 	return carried(s) + e.elapsed(s.UnhealthySince)
 }
 
-// carried returns how long the domain was Bad before it was Good for a moment.
+// carried returns how long the domain was Unhealthy before it was Healthy for a moment.
 func carried(s *faultlinev1.DomainStatus) time.Duration {
 	if s.UnhealthySeconds == nil {
 		return 0
@@ -272,12 +272,12 @@ func carried(s *faultlinev1.DomainStatus) time.Duration {
 // stale reports whether the domain could not be checked this time.
 func (d *domain) stale() bool { return !d.status.StaleSince.IsZero() }
 
-// turned reports whether the domain was last seen Bad and still counts as Healthy.
+// turned reports whether the domain was last seen Unhealthy and still counts as healthy.
 func (d *domain) turned() bool {
 	return d.status.Health == faultlinev1.DomainHealthy && !d.status.UnhealthySince.IsZero()
 }
 
-// holding reports whether the domain was last seen Good and still counts as Unhealthy.
+// holding reports whether the domain was last seen Healthy and still counts as unhealthy.
 func (d *domain) holding() bool {
 	return d.status.Health == faultlinev1.DomainUnhealthy && !d.status.HealthySince.IsZero()
 }

@@ -161,7 +161,7 @@ func TestARepairedDomainIsActiveAgainWhileTooManyOthersAreDown(t *testing.T) {
 	}
 }
 
-// A new domain is used as soon as it is seen Good, however many others have turned.
+// A new domain is used as soon as it is seen Healthy, however many others have turned.
 func TestANewDomainIsActiveWhileTooManyOthersAreDown(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)
@@ -198,7 +198,7 @@ func TestWithdrawnDomainsDoNotVote(t *testing.T) {
 	}
 }
 
-// If nothing can be observed, the health is Unknown, not Bad: nothing has turned.
+// If nothing can be observed, the health is Unknown, not Unhealthy: nothing has turned.
 func TestUnknownDoesNotTurn(t *testing.T) {
 	t.Parallel()
 	l := newTimeline(t)

@@ -33,7 +33,7 @@ type DomainObservation struct {
 	Deleting bool
 	// Health is the observed health.
 	Health Health
-	// Reason and Message explain a Health other than Good.
+	// Reason and Message explain a Health other than Healthy.
 	Reason, Message string
 	// Attributes are published with the domain, such as region and zone.
 	Attributes map[string]string

@@ -167,7 +167,7 @@ func (q *Contention) strip() {
 	q.each(func(o Marked) { keep = append(keep, q.Strip(o.Object, o.Mark)) })
 	q.Forget()
 	q.each(q.removeMarks)
-	q.each(func(o Marked) { q.waitForEvent(o, "the API server does not keep the") })
+	q.each(func(o Marked) { q.waitForEvent(o, "the API server does not store the") })
 	q.each(func(o Marked) { q.waitForLongPause(o.Object, 0) }) // The pauses of the previous scenario continue.
 	for _, each := range keep {
 		each()

@@ -60,7 +60,7 @@ func TestFaultsAreDocumented(t *testing.T) {
 
 func TestInvalidFaults(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(sim.SetFault(t.Context(), "unknown", true)).To(MatchError(ContainSubstring("there are down, ")))
+	g.Expect(sim.SetFault(t.Context(), "unknown", true)).To(MatchError(ContainSubstring("must be one of down, ")))
 	g.Expect(sim.SetFault(t.Context(), "lost-hosts", true)).To(MatchError(ContainSubstring("it is lost-hosts/host")))
 	g.Expect(sim.SetFault(t.Context(), "slow", true)).To(MatchError(ContainSubstring("start one with it")))
 	g.Expect(sim.SetFault(t.Context(), "lost-zone", true, "nowhere")).To(MatchError(ContainSubstring(`no host is in zone "nowhere"`)))
