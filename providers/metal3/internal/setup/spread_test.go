@@ -151,7 +151,7 @@ func TestNoRebalancingWithoutSuitableHost(t *testing.T) {
 
 	update(f, infra, func(c *infrav1.Metal3Cluster) { c.Spec.Distribution.FailureDomains = nil })
 	f.Expect(f.waitForCondition(infra, faultlinev1.WorkersBalancedCondition, faultlinev1.ReasonNotBalanced)).To(ContainSubstring(
-		"has no place in failure domain rack-2: failure domain rack-2: 1 host, 1 not matching spec.hostSelector: free or label a host there, or cordon it"))
+		"failure domain rack-2 does not suit the replacement of Machine md-1: failure domain rack-2: 1 host, 1 not matching spec.hostSelector: free or label a host there, or cordon it"))
 	left := &clusterv1.MachineList{}
 	f.Expect(f.client.List(t.Context(), left, client.InNamespace(f.name))).To(Succeed())
 	f.Expect(left.Items).To(HaveLen(2))
