@@ -64,7 +64,7 @@ func (e *RemovedError) Error() string {
 // Again returns how long to wait before the write is retried; at least InitialDelay.
 func (e *RemovedError) Again() time.Duration { return max(e.After, InitialDelay) }
 
-// Reportable returns the RemovedError in err and reports whether an event should be recorded for it.
+// ReportableError returns the RemovedError in err and reports whether an event should be recorded for it.
 func ReportableError(err error) (*RemovedError, bool) {
 	var removed *RemovedError
 	return removed, errors.As(err, &removed) && removed.Reportable

@@ -65,7 +65,7 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 	separates := r.Provider.Capabilities().SeparatesWithin
 	s.within = separates != nil && separates(cluster)
 	s.state = Cluster{
-		Domains: workerDomains(*wanted, *known), Parent: Larger(*wanted, *cluster.FailureDomains()), Logical: wanted.LogicalDomains(), Required: ptr.Deref(wanted.Workers.Required, false) && !s.within,
+		Domains: workerDomains(*wanted, *known), Parent: ParentsOf(*wanted, *cluster.FailureDomains()), Logical: wanted.LogicalDomains(), Required: ptr.Deref(wanted.Workers.Required, false) && !s.within,
 	}
 	for i := range all.Machines {
 		m := member{machine: &all.Machines[i], infra: all.InfraOf(&all.Machines[i])}

@@ -13,9 +13,9 @@ import (
 	"github.com/faultline-io/faultline/shared/failuredomain"
 )
 
-// Parent returns Cluster.Larger for a cluster that publishes these failure domains; nil if logical domains are not separated by
+// ParentsOf returns Cluster.Parent for a cluster that publishes these failure domains; nil if logical domains are not separated by
 // region.
-func Larger(wanted faultlinev1.Distribution, published []clusterv1.FailureDomain) map[string]string {
+func ParentsOf(wanted faultlinev1.Distribution, published []clusterv1.FailureDomain) map[string]string {
 	if wanted.LogicalDomains() == 0 || wanted.Workers.TopologyKey != corev1.LabelTopologyRegion {
 		return nil
 	}

@@ -61,7 +61,7 @@ func domainsChanged() predicate.Predicate {
 		}
 		wanted, was := before.Distribution()
 		_, is := after.Distribution()
-		return !maps.Equal(Larger(*wanted, *before.FailureDomains()), Larger(*wanted, *after.FailureDomains())) || !was.FailureDomainsSince.Equal(&is.FailureDomainsSince) || !slices.EqualFunc(was.FailureDomains, is.FailureDomains,
+		return !maps.Equal(ParentsOf(*wanted, *before.FailureDomains()), ParentsOf(*wanted, *after.FailureDomains())) || !was.FailureDomainsSince.Equal(&is.FailureDomainsSince) || !slices.EqualFunc(was.FailureDomains, is.FailureDomains,
 			func(a, b faultlinev1.DomainStatus) bool {
 				return a.Name == b.Name && a.State == b.State && ptr.Equal(a.Capacity, b.Capacity)
 			})

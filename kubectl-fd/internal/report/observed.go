@@ -67,7 +67,7 @@ func (c *Cluster) fill(o Observed) string {
 		return fmt.Sprintf("%s %s cannot be read: %v: is this kubectl fd as new as the provider?", c.Infrastructure.Kind, c.Infrastructure.Name, err)
 	}
 	known := seen.Status.Distribution
-	c.Parents = spread.Larger(seen.Spec.Distribution, o.Cluster.Status.FailureDomains)
+	c.Parents = spread.ParentsOf(seen.Spec.Distribution, o.Cluster.Status.FailureDomains)
 	c.Wanted, c.Skew, c.ControlPlane, c.Workers = seen.Spec.Distribution, known.ControlPlaneSkew, known.ControlPlane, known.Workers
 	for _, condition := range seen.Status.Conditions {
 		switch condition.Type {

@@ -226,7 +226,7 @@ func TestWorkerReplacements(t *testing.T) {
 			g := NewWithT(t)
 			c := cluster("c", "", "", "")
 			c.Wanted.Workers = faultlinev1.WorkersDistribution{Enabled: &yes, DesiredFailureDomains: &three, Required: test.required, TopologyKey: test.by}
-			c.Parents = spread.Larger(c.Wanted, []clusterv1.FailureDomain{
+			c.Parents = spread.ParentsOf(c.Wanted, []clusterv1.FailureDomain{
 				{Name: "a", Attributes: map[string]string{"region": "north"}}, {Name: "b", Attributes: map[string]string{"region": "north"}},
 				{Name: "c", Attributes: map[string]string{"region": "south"}},
 			})
