@@ -16,7 +16,7 @@ import (
 // maxTimeouts is the number of consecutive timeouts after which the connection counts as dead.
 const maxTimeouts = 3
 
-// Staleness collects failures of other calls that question whether vCenter is reachable. The stream's own call may not notice for
+// StalenessCheck collects failures of other calls that question whether vCenter is reachable. The stream's own call may not notice for
 // minutes.
 type StalenessCheck struct {
 	lose     func(error)
