@@ -127,13 +127,13 @@ func (r Reader) unknown(ctx context.Context, namespace, name string) error {
 	list := &clusterv1.ClusterList{}
 	_ = r.Client.List(ctx, list, client.InNamespace(namespace)) // This is only a hint; without it the message is still correct.
 	if len(list.Items) == 0 {
-		return fmt.Errorf("Cluster %s not found in namespace %s: choose the namespace with -n, or see all with kubectl fd get -A", name, namespace) //nolint:staticcheck // It begins with a kind.
+		return fmt.Errorf("Cluster %s not found in namespace %s: choose the namespace with -n, or see all with kubectl fd get -A", name, namespace)
 	}
 	names := make([]string, 0, len(list.Items))
 	for i := range list.Items {
 		names = append(names, list.Items[i].Name)
 	}
-	return fmt.Errorf("Cluster %s not found in namespace %s: choose one of %s, or another namespace with -n", name, namespace, List(names)) //nolint:staticcheck // It begins with a kind.
+	return fmt.Errorf("Cluster %s not found in namespace %s: choose one of %s, or another namespace with -n", name, namespace, List(names))
 }
 
 // List joins names for a message, up to ten of them.

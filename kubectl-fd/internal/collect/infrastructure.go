@@ -92,7 +92,7 @@ func (r Reader) Infrastructure(ctx context.Context, cluster client.ObjectKey) (*
 	}
 	infra, problem, err := infrastructure{reader: r, scope: scope}.of(ctx, &clusters[0])
 	if problem != "" {
-		return nil, fmt.Errorf("Cluster %s cannot be used: %s", cluster.Name, problem) //nolint:staticcheck // It begins with a kind.
+		return nil, fmt.Errorf("Cluster %s cannot be used: %s", cluster.Name, problem)
 	}
 	return infra, err
 }

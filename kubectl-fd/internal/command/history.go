@@ -60,7 +60,7 @@ func (r *root) entries(cmd *cobra.Command, name string) ([]report.Entry, error) 
 	}
 	cluster := report.Of(seen[0])
 	if seen[0].Infrastructure == nil {
-		return nil, fmt.Errorf("Cluster %s has no history: %s", name, cluster.Problem) //nolint:staticcheck // It begins with a kind.
+		return nil, fmt.Errorf("Cluster %s has no history: %s", name, cluster.Problem)
 	}
 	events, err := reader.Events(cmd.Context(), seen[0].Infrastructure)
 	if err != nil {

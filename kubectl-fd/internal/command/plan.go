@@ -67,7 +67,7 @@ func (r *root) plans(cmd *cobra.Command, name string) (report.Cluster, []report.
 	}
 	cluster := clusters[0]
 	if len(cluster.DomainNames()) == 0 {
-		return report.Cluster{}, nil, fmt.Errorf("Cluster %s cannot be planned: %s", name, cluster.Problem) //nolint:staticcheck // It begins with a kind.
+		return report.Cluster{}, nil, fmt.Errorf("Cluster %s cannot be planned: %s", name, cluster.Problem)
 	}
 	all, err := deployments(cmd.Context(), reader, client.ObjectKey{Namespace: scope.Namespace, Name: name})
 	return cluster, report.Plans(cluster, all), err

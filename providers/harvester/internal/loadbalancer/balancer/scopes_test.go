@@ -96,7 +96,7 @@ func newForger(t *testing.T) *forger {
 	}
 	f.own = f.pool("own", 64, held(63))
 	f.full = f.pool("full", 1, held(0), func(pool *lbv1.IPPool) { pool.Spec.Selector.Scope = nil })
-	f.theirs = f.fixture.foreignPool()
+	f.theirs = f.foreignPool()
 	f.kubeVIP()
 	f.announced = f.addresses()
 	return f
