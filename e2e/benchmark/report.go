@@ -31,7 +31,7 @@ func Figure(name, format string, value float64) Row {
 	return Row{Name: name, Ours: fmt.Sprintf(format, value), Upstream: none, Aim: none, value: value}
 }
 
-// Upstream adds a figure to compare with: upstream's, or ours without the measured feature. "" adds none.
+// WithUpstream adds a figure to compare with: upstream's, or ours without the measured feature. "" adds none.
 func (r Row) WithUpstream(other string) Row {
 	if other != "" {
 		r.Upstream = other
