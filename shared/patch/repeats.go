@@ -141,7 +141,7 @@ func (r *Repeats) Write(ctx context.Context, c Writer, before, after client.Obje
 	if len(stripped) == 0 {
 		return nil
 	}
-	return &RemovedError{Kind: kindOf(c, after), Name: after.GetName(), Removed: stripped, After: pause, Reportable: true}
+	return &RemovedError{Kind: KindOf(c, after), Name: after.GetName(), Removed: stripped, After: pause, Reportable: true}
 }
 
 // send sends the difference and sets after to the response. It decodes into an empty object: a client decodes a response into the
@@ -279,7 +279,7 @@ func (w *writes) isReported() bool {
 func (w *writes) problem(c Writer, o client.Object) *RemovedError {
 	since := time.Since(w.at)
 	return &RemovedError{
-		Kind: kindOf(c, o), Name: o.GetName(), Removed: w.undone, ByOthers: !w.stripped, After: max(w.pause-since, 0), Ends: max(remembered-since, 0),
+		Kind: KindOf(c, o), Name: o.GetName(), Removed: w.undone, ByOthers: !w.stripped, After: max(w.pause-since, 0), Ends: max(remembered-since, 0),
 	}
 }
 
@@ -287,7 +287,8 @@ func identify(o client.Object) object {
 	return object{fmt.Sprintf("%T", o), client.ObjectKeyFromObject(o), o.GetUID()}
 }
 
-func kindOf(c Writer, o client.Object) string {
+// KindOf returns the kind of an object, which may have no type metadata; its Go type if the scheme of the client does not have it.
+func KindOf(c Writer, o client.Object) string {
 	gvk, err := apiutil.GVKForObject(o, c.Scheme())
 	if err != nil {
 		return fmt.Sprintf("%T", o)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/status"
 )
 
@@ -129,10 +130,10 @@ func (s *scope) deleteFormerBinding(ctx context.Context, binding *rbacv1.Cluster
 func (s *scope) reportAccountError(err error, o client.Object) error {
 	if errors.Is(err, errForeign) {
 		s.requeueAfter = recheckInterval
-		status.False(s.cluster, configReady, infrav1.CloudProviderConfigGenerationFailedReason, fmt.Sprintf("%s %s: %s", kindOf(o), o.GetName(), err))
+		status.False(s.cluster, configReady, infrav1.CloudProviderConfigGenerationFailedReason, fmt.Sprintf("%s %s: %s", patch.KindOf(s.conn, o), o.GetName(), err))
 		return nil
 	}
-	return s.reportRejected(err, configReady, infrav1.CloudProviderConfigGenerationFailedReason, kindOf(o)+" "+o.GetName())
+	return s.reportRejected(err, configReady, infrav1.CloudProviderConfigGenerationFailedReason, patch.KindOf(s.conn, o)+" "+o.GetName())
 }
 
 // ensure reads an object that belongs to the cluster, or creates it if it does not exist. It reports whether it created the object.

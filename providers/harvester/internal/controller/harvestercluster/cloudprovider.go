@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
 )
@@ -75,7 +76,7 @@ func (s *scope) deleteAccount(ctx context.Context) (what string, _ error) {
 	a := s.account()
 	wasRequested := conditions.Has(s.cluster, configReady) || s.cluster.Spec.UpdateCloudProviderConfig != (infrav1.UpdateCloudProviderConfig{})
 	for _, o := range append([]client.Object{a.former, a.token}, append(a.rights(), a.account)...) {
-		what := kindOf(o) + " " + o.GetName()
+		what := patch.KindOf(s.conn, o) + " " + o.GetName()
 		switch err := s.conn.Live().Get(ctx, client.ObjectKeyFromObject(o), o); {
 		case apierrors.IsForbidden(err) && (!wasRequested || slices.Contains(a.rights(), o)):
 			continue // without read access the objects were not created either; rights without an account are harmless

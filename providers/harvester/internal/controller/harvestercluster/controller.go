@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"sync"
 	"time"
 
@@ -182,9 +181,6 @@ func (s *scope) createAll(ctx context.Context) (bool, error) {
 	}
 	return all, errors.Join(errs...)
 }
-
-// kindOf returns the kind of an object, which may have no type metadata.
-func kindOf(o client.Object) string { return reflect.TypeOf(o).Elem().Name() }
 
 // missingMessage returns a condition's message for an object that does not exist.
 func missingMessage(kind, name string) string {

@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
+	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
 )
@@ -188,7 +189,7 @@ func (s *scope) deleteCloudProviderAccount(ctx context.Context) (bool, error) {
 // deleteObject deletes an object by its UID, so that a new object of that name is not affected. The cluster is enqueued when the object no
 // longer exists.
 func (s *scope) deleteObject(ctx context.Context, o client.Object) (bool, error) {
-	what := fmt.Sprintf("%s %s", kindOf(o), client.ObjectKeyFromObject(o))
+	what := fmt.Sprintf("%s %s", patch.KindOf(s.conn, o), client.ObjectKeyFromObject(o))
 	status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "waiting for Harvester to delete "+what)
 	if o.GetAnnotations()[infrav1.OwnerAnnotation] == "" { // its deletion enqueues no cluster
 		s.requeueAfter = recheckInterval
