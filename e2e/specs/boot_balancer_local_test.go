@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// tellsName is the name of a pod that reports the client's address, and of its other objects.
-	tellsName = "who-asks"
+	// clientReporter is the name of a pod that reports the client's address, and of its other objects.
+	clientReporter = "who-asks"
 	// tellsPort is an unprivileged port.
 	tellsPort = 5353
-	// reportsDomain makes CoreDNS answer every query with the client's address.
-	reportsDomain = `.:5353 {
+	// clientAddressCorefile makes CoreDNS answer every query with the client's address.
+	clientAddressCorefile = `.:5353 {
     prometheus :9153
     template IN A {
         answer "{{ .Name }} 5 IN A {{ .Remote }}"
@@ -56,18 +56,18 @@ func (t *tenant) workerNodes(ctx context.Context) (first, second string) {
 // reportClientAddress runs a pod on a node that reports the client's address. It is the cluster's CoreDNS, because it already exists and no other
 // image can be pulled.
 func (t *tenant) reportClientAddress(ctx context.Context, node string) *corev1.Pod {
-	corefile := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: tellsName}, Data: map[string]string{"Corefile": reportsDomain}}
+	corefile := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: clientReporter}, Data: map[string]string{"Corefile": clientAddressCorefile}}
 	t.create(ctx, corefile)
 	dns := &appsv1.Deployment{}
 	patiently(func() error {
 		return t.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "coredns"}, dns)
 	})
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: corefile.Namespace, Name: tellsName + "-" + node, Labels: map[string]string{"app": tellsName}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: corefile.Namespace, Name: clientReporter + "-" + node, Labels: map[string]string{"app": clientReporter}},
 		Spec: corev1.PodSpec{
 			NodeName: node, TerminationGracePeriodSeconds: ptr.To[int64](1),
 			Containers: []corev1.Container{{
-				Name: tellsName, Image: dns.Spec.Template.Spec.Containers[0].Image, Args: []string{"-conf", "/etc/coredns/Corefile"},
+				Name: clientReporter, Image: dns.Spec.Template.Spec.Containers[0].Image, Args: []string{"-conf", "/etc/coredns/Corefile"},
 				VolumeMounts: []corev1.VolumeMount{{Name: "config", MountPath: "/etc/coredns"}},
 			}},
 			Volumes: []corev1.Volume{{Name: "config", VolumeSource: corev1.VolumeSource{
@@ -81,8 +81,8 @@ func (t *tenant) reportClientAddress(ctx context.Context, node string) *corev1.P
 
 // exposeLocally creates a Service for those pods that preserves the client's address.
 func (t *tenant) exposeLocally(ctx context.Context) *corev1.Service {
-	service := balanced(tellsName, inNetwork(), dnsOverTCP, dnsOverUDP, dnsMetrics)
-	service.Namespace, service.Spec.Selector = metav1.NamespaceDefault, map[string]string{"app": tellsName}
+	service := balanced(clientReporter, inNetwork(), dnsOverTCP, dnsOverUDP, dnsMetrics)
+	service.Namespace, service.Spec.Selector = metav1.NamespaceDefault, map[string]string{"app": clientReporter}
 	service.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
 	for i := range service.Spec.Ports {
 		if port := &service.Spec.Ports[i]; port.Port == dnsOverTCP.Port {

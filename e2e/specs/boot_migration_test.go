@@ -44,7 +44,7 @@ var _ = Describe("Machines that Harvester migrates while they run", Ordered, Lab
 		within := config.GetIntervals(spec, "wait-failure-domain")
 		var running life
 		Eventually(func(g Gomega) {
-			c.tells(ctx, g, w, named, zone)
+			c.reportsDomain(ctx, g, w, named, zone)
 			running = c.life(ctx, g, w, named)
 		}, within...).Should(Succeed())
 		was, before := h.instance(ctx, Default, named), c.possessions(ctx, Default)
@@ -56,7 +56,7 @@ var _ = Describe("Machines that Harvester migrates while they run", Ordered, Lab
 			g.Expect(now.UID).To(Equal(was.UID), "it is not restarted")
 			g.Expect(now.Status.NodeName).NotTo(Equal(was.Status.NodeName))
 			g.Expect(c.places(ctx)).To(Equal(map[string]string{named: zone}))
-			c.tells(ctx, g, w, named, zone)
+			c.reportsDomain(ctx, g, w, named, zone)
 			c.inPlace(ctx, g)
 			c.expectUnchanged(ctx, g, before)
 			g.Expect(c.life(ctx, g, w, named)).To(Equal(running))
@@ -74,7 +74,7 @@ var _ = Describe("Machines that Harvester migrates while they run", Ordered, Lab
 			g.Expect(h.instance(ctx, g, worker).UID).To(Equal(was.UID), "it is not restarted")
 			places := c.places(ctx)
 			g.Expect(places).To(And(HaveLen(2), HaveKeyWithValue(named, zone), HaveKeyWithValue(worker, Not(Equal(from)))))
-			c.tells(ctx, g, w, worker, places[worker])
+			c.reportsDomain(ctx, g, w, worker, places[worker])
 			c.inPlace(ctx, g)
 			g.Expect(c.life(ctx, g, w, worker)).To(Equal(running))
 		}, config.GetIntervals(spec, "wait-failure-domain")...).Should(Succeed())
@@ -89,7 +89,7 @@ var _ = Describe("Machines that Harvester migrates while they run", Ordered, Lab
 		h.setZone(ctx, host, other)
 		DeferCleanup(func(ctx SpecContext) { h.setZone(ctx, host, zone) }) // in case the spec fails before it does
 		Eventually(func(g Gomega) {
-			c.tells(ctx, g, w, named, other)
+			c.reportsDomain(ctx, g, w, named, other)
 			g.Expect(c.infraCondition(ctx, g, faultlinev1.MachinesInPlaceCondition)).To(HaveValue(And(
 				HaveField("Status", metav1.ConditionFalse), HaveField("Reason", faultlinev1.ReasonMachinesElsewhere),
 				HaveField("Message", ContainSubstring("Machine "+named+" is in failure domain "+other)))))
@@ -98,7 +98,7 @@ var _ = Describe("Machines that Harvester migrates while they run", Ordered, Lab
 		By("Giving it back")
 		h.setZone(ctx, host, zone)
 		Eventually(func(g Gomega) {
-			c.tells(ctx, g, w, named, zone)
+			c.reportsDomain(ctx, g, w, named, zone)
 			c.inPlace(ctx, g)
 			c.expectUnchanged(ctx, g, before)
 			g.Expect(c.life(ctx, g, w, named)).To(Equal(running))
@@ -121,7 +121,7 @@ func (c *cluster) workerBeside(ctx context.Context, spec string, w guest, zone s
 	reopen()
 	Eventually(func(g Gomega) {
 		c.settled(ctx, g, 1)
-		c.tells(ctx, g, w, worker, in)
+		c.reportsDomain(ctx, g, w, worker, in)
 		running = c.life(ctx, g, w, worker)
 	}, within...).Should(Succeed())
 	Expect(in).NotTo(Equal(zone))
@@ -156,7 +156,7 @@ func (c *cluster) life(ctx context.Context, g Gomega, w guest, machine string) l
 }
 
 // reportsDomain expects the machine, the infrastructure machine and the Node of one name to report a failure domain.
-func (c *cluster) tells(ctx context.Context, g Gomega, w guest, name, domain string) {
+func (c *cluster) reportsDomain(ctx context.Context, g Gomega, w guest, name, domain string) {
 	machine, node := &clusterv1.Machine{}, &corev1.Node{}
 	g.Expect(management.GetClient().Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, machine)).To(Succeed())
 	g.Expect(w.Get(ctx, client.ObjectKey{Name: name}, node)).To(Succeed())

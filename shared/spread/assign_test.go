@@ -321,7 +321,7 @@ func replaceAll(g Gomega, c spread.Cluster, replicas int) (spread.Cluster, int) 
 	}
 }
 
-// executeMove applies assignments and sets the assigned machines to exist.
+// carryOut applies assignments and sets the assigned machines to exist.
 func carryOut(g Gomega, c spread.Cluster) spread.Cluster {
 	given, _, err := spread.Assign(c)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -67,7 +67,7 @@ func (r *deletionOrder) victims(n int) ([]string, error) {
 	return names, nil
 }
 
-// newDeletionOrder holds the machines that are spread together. Some machines of one MachineDeployment among them must be deleted.
+// deletionOrder holds the machines that are spread together. Some machines of one MachineDeployment among them must be deleted.
 type deletionOrder struct {
 	domains  []failuredomain.Domain
 	machines []failuredomain.Machine

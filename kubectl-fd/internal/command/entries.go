@@ -106,7 +106,7 @@ func pathOf(domain string, field ...any) fieldpath.Path {
 		&value.FieldList{{Name: "name", Value: value.NewValueInterface(domain)}}}, field...)...)
 }
 
-// stateCommands returns the entries of spec.distribution.failureDomains.
+// intents returns the entries of spec.distribution.failureDomains.
 func intents(infra *unstructured.Unstructured) map[string]faultlinev1.DomainState {
 	entries, _, _ := unstructured.NestedSlice(infra.Object, "spec", "distribution", "failureDomains")
 	states := make(map[string]faultlinev1.DomainState, len(entries))

@@ -162,7 +162,7 @@ func (o *Outcome) count(machine Machine, domain string, gone bool) {
 // capacityUse counts the machines placed in domains, by the key of the shared capacity.
 type capacityUse map[string]int
 
-// remaining returns the key of shared capacity: that of a domain or, with suits, of the part that suits such machines.
+// capacityKey returns the key of shared capacity: that of a domain or, with suits, of the part that suits such machines.
 func capacityKey(c Cluster, domain, suits string) string {
 	return strings.Join([]string{c.Infrastructure.Kind, c.Namespace, domain, suits}, "/")
 }

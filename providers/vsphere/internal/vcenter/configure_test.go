@@ -43,7 +43,7 @@ func (m *manager) plan(zone vcenter.ZoneSpec) vcenter.ZonePlan {
 	return plan
 }
 
-// lock executes the steps of a plan and returns the outcome.
+// take executes the steps of a plan and returns the outcome.
 func (m *manager) take(plan vcenter.ZonePlan) vcenter.Outcome {
 	m.t.Helper()
 	var outcome vcenter.Outcome

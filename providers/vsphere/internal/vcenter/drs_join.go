@@ -37,7 +37,7 @@ func (g *drsGroups) Join(cluster inventory.Ref, m inventory.Membership) (bool, e
 	return false, g.join(cluster, m)
 }
 
-// acquire returns the error of the last attempt, or queues the virtual machine.
+// join returns the error of the last attempt, or queues the virtual machine.
 func (g *drsGroups) join(cluster inventory.Ref, m inventory.Membership) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -75,7 +75,7 @@ func (g *drsGroups) write(ctx context.Context, cluster inventory.Ref) {
 	}
 }
 
-// lock empties a queue and returns its joins. It removes a queue that is already empty.
+// take empties a queue and returns its joins. It removes a queue that is already empty.
 func (g *drsGroups) take(cluster inventory.Ref) []inventory.Membership {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -42,7 +42,7 @@ func grouped(t *testing.T, s *vcenter.Session, n int) []vcenter.VM {
 	return vms
 }
 
-// acquire retries until the virtual machine is a member or the join has failed.
+// join retries until the virtual machine is a member or the join has failed.
 func join(t *testing.T, s *vcenter.Session, group string, vm vcenter.VM) error {
 	t.Helper()
 	var failed error

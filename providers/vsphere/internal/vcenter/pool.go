@@ -251,7 +251,7 @@ func (p *Pool) drop(id string, e *entry) time.Duration {
 	return left
 }
 
-// release drops the state of a server that has no entries left.
+// leave drops the state of a server that has no entries left.
 func (p *Pool) leave(server string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -142,7 +142,7 @@ func makeCategory(ctx context.Context, manager *tags.Manager, step inventory.Con
 	return manager.UpdateCategory(ctx, &tags.Category{ID: existing.ID, AssociableTypes: types})
 }
 
-// held returns an error if an object that should be created for the first time exists: another client has just created it.
+// taken returns an error if an object that should be created for the first time exists: another client has just created it.
 func taken(step inventory.ConfigurationStep) error {
 	if step.First {
 		return fmt.Errorf("%w: another client has just created it", vcerrors.ErrDuplicateName)

@@ -115,7 +115,7 @@ func TestExistingLoadBalancerKeepsAddressSettings(t *testing.T) {
 	had.Status.AllocatedAddress.IP = ""
 	g.Expect(o.wanted(reached, o.neededParts(reached)[0], had, "owner").Spec.IPPool).To(Equal("other"), "it has none yet")
 	o.Pools = nil
-	g.Expect(o.wanted(reached, o.neededParts(reached)[0], had, "owner").Spec.IPPool).To(Equal("first"), "nobody names another")
+	g.Expect(o.wanted(reached, o.neededParts(reached)[0], had, "owner").Spec.IPPool).To(Equal("first"), "no Service names another")
 }
 
 func TestDualStackServiceUsesPoolOfSecondFamily(t *testing.T) {

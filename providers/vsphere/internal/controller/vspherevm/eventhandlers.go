@@ -32,7 +32,7 @@ func bySession(server, cluster string) string {
 }
 func byZone(zone string) string { return "zone/" + zone }
 
-// vmsByKey returns the index keys of an object.
+// eventKeys returns the index keys of an object.
 func eventKeys(o client.Object) []string {
 	vm := o.(*infrav1.VSphereVM)
 	keys := []string{byUUID(string(vm.UID)), bySession(vm.Spec.Server, vm.Labels[clusterv1.ClusterNameLabel])}

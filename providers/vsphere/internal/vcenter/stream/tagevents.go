@@ -75,7 +75,7 @@ func (s *Stream) apply(set *types.UpdateSet) inventory.Changes {
 	return c
 }
 
-// changed returns the names of the tags with new events; "" stands for any tag.
+// news returns the names of the tags with new events; "" stands for any tag.
 func (e *tagEvents) news(set *types.UpdateSet) []string {
 	var names []string
 	for _, filter := range set.FilterSet {
