@@ -33,7 +33,7 @@ const (
 // value is word; note is the rest of the value.
 func MarkOf(machine *clusterv1.Machine, word string) (whose Mark, note string) {
 	value, asked := machine.Annotations[clusterv1.DeleteMachineAnnotation]
-	_, marked := machine.Annotations[faultlinev1.MarkedForMoveAnnotation]
+	_, marked := faultlinev1.Lookup(machine.Annotations, faultlinev1.MarkedForMoveAnnotation)
 	first, note, _ := strings.Cut(value, " ")
 	switch {
 	case asked && first == word:

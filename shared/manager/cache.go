@@ -38,7 +38,7 @@ func stripMachine(o any) (any, error) {
 // Secrets is watched.
 func stripSecret(o any) (any, error) {
 	if secret, ok := o.(*metav1.PartialObjectMetadata); ok {
-		allowed, limited := secret.Annotations[faultlinev1.AllowedNamespacesAnnotation]
+		allowed, limited := faultlinev1.Lookup(secret.Annotations, faultlinev1.AllowedNamespacesAnnotation)
 		secret.ManagedFields, secret.Labels, secret.Annotations = nil, nil, nil
 		if limited {
 			secret.Annotations = map[string]string{faultlinev1.AllowedNamespacesAnnotation: allowed}

@@ -159,4 +159,9 @@ func TestSecretsAreStripped(t *testing.T) {
 	g.Expect(kept).To(HaveField("ObjectMeta", Equal(metav1.ObjectMeta{
 		Name: "a", Annotations: map[string]string{faultlinev1.AllowedNamespacesAnnotation: "tenant"},
 	})))
+	former := &metav1.PartialObjectMetadata{}
+	former.Annotations = map[string]string{faultlinev1.FormerName(faultlinev1.AllowedNamespacesAnnotation): "tenant"}
+	kept, err = stripSecret(former)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(kept).To(HaveField("Annotations", Equal(map[string]string{faultlinev1.AllowedNamespacesAnnotation: "tenant"})))
 }

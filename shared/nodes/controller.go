@@ -152,12 +152,13 @@ func (s *scope) apply(node *corev1.Node, domain string, own Labels) bool {
 	}
 	w := desired{suggested: place, imposed: labels.Set{}, owned: own.Owned}
 	maps.Copy(w.imposed, own.Set)
-	if key := s.machine.Labels[faultlinev1.DistributionKeyLabel]; key != "" {
+	if key := faultlinev1.Value(s.machine.Labels, faultlinev1.DistributionKeyLabel); key != "" {
 		w.imposed[faultlinev1.DistributionKeyLabel] = key
 	}
 	wanted, note := w.plan(node.Labels, before.labels)
 	after := recorded{domain: domain, labels: note}
-	if maps.Equal(wanted, node.Labels) && after.equal(before) {
+	_, former := node.Annotations[formerRecord()]
+	if maps.Equal(wanted, node.Labels) && after.equal(before) && !former {
 		return false
 	}
 	node.Labels = wanted

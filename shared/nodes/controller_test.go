@@ -206,3 +206,22 @@ func TestProviderLabels(t *testing.T) {
 	update(w, rack, testworld.Whole, func(c *corev1.ConfigMap) { c.Annotations = map[string]string{zone: "row-3"} })
 	w.Eventually(w.labels).Should(And(HaveKeyWithValue(zone, "row-3"), Not(HaveKey("example.com/row"))))
 }
+
+func TestLabelsOfANodeThatAreRecordedUnderTheFormerNameAreRemovedAndThoseWithFormerNamesRenamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	note, oldKey := faultlinev1.FormerName(faultlinev1.LabelsFromMachineAnnotation), faultlinev1.FormerName(key)
+	update(w, w.owner, testworld.Whole, func(m *clusterv1.Machine) { m.Labels[oldKey] = "blue-0" }) // which spread has not renamed yet
+	w.connectable()
+	w.join(func(node *corev1.Node) {
+		recorded := labels.Set{oldKey: "blue-0", zone: "zone-b", region: "south"}
+		node.Labels = labels.Merge(node.Labels, recorded)
+		node.Annotations = map[string]string{faultlinev1.FailureDomainAnnotation: "b", note: recorded.String()}
+	})
+	w.start()
+	want := map[string]string{corev1.LabelOSStable: "linux", zone: "zone-a", region: "north", key: "blue-0"}
+	w.Eventually(w.labels).Should(Equal(want))
+	w.Expect(w.node().Annotations).To(HaveKey(faultlinev1.LabelsFromMachineAnnotation))
+	w.Expect(w.node().Annotations).NotTo(HaveKey(note))
+	w.Expect(w.patches.Load()).To(BeEquivalentTo(1))
+}

@@ -12,8 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
 )
 
 const zone = corev1.LabelTopologyZone
@@ -156,4 +158,20 @@ func TestInvalidNote(t *testing.T) {
 	g.Expect(read(node)).To(Equal(recorded{labels: labels.Set{}}))
 	node.Annotations = map[string]string{faultlinev1.LabelsFromMachineAnnotation: "not, a list = of = labels"}
 	g.Expect(read(node).labels).To(BeEmpty())
+}
+
+func TestARecordUnderTheFormerNameIsRenamedAlsoWhenNoLabelChanges(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	former := faultlinev1.FormerName(faultlinev1.LabelsFromMachineAnnotation)
+	node := &corev1.Node{}
+	node.Labels = map[string]string{zone: "rack-1"}
+	node.Annotations = map[string]string{faultlinev1.FailureDomainAnnotation: "rack-1", former: zone + "=rack-1"}
+	StripNode(node)
+	s := &scope{infraCluster: &providertest.Cluster{}, machine: &clusterv1.Machine{}}
+	g.Expect(s.apply(node, "rack-1", Labels{})).To(BeTrue())
+	g.Expect(node.Annotations).To(Equal(map[string]string{
+		faultlinev1.FailureDomainAnnotation: "rack-1", faultlinev1.LabelsFromMachineAnnotation: zone + "=rack-1",
+	}))
+	g.Expect(s.apply(node, "rack-1", Labels{})).To(BeFalse())
 }

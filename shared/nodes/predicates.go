@@ -39,7 +39,7 @@ func joined() predicate.Predicate {
 	return changed(func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*clusterv1.Machine), e.ObjectNew.(*clusterv1.Machine)
 		return before.Status.NodeRef != after.Status.NodeRef ||
-			before.Labels[faultlinev1.DistributionKeyLabel] != after.Labels[faultlinev1.DistributionKeyLabel]
+			faultlinev1.Value(before.Labels, faultlinev1.DistributionKeyLabel) != faultlinev1.Value(after.Labels, faultlinev1.DistributionKeyLabel)
 	})
 }
 

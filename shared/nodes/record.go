@@ -16,7 +16,7 @@ import (
 // read returns the labels and failure domain recorded in a Node's annotations. An annotation that cannot be parsed counts as
 // empty: nothing is removed because of it.
 func read(node *corev1.Node) recorded {
-	set, err := labels.ConvertSelectorToLabelsMap(node.Annotations[faultlinev1.LabelsFromMachineAnnotation])
+	set, err := labels.ConvertSelectorToLabelsMap(faultlinev1.Value(node.Annotations, faultlinev1.LabelsFromMachineAnnotation))
 	if err != nil {
 		set = labels.Set{}
 	}
@@ -28,6 +28,7 @@ func (t recorded) equal(other recorded) bool {
 }
 
 func (t recorded) write(node *corev1.Node) {
+	delete(node.Annotations, formerRecord())
 	for key, value := range map[string]string{
 		faultlinev1.LabelsFromMachineAnnotation: t.labels.String(), faultlinev1.FailureDomainAnnotation: t.domain,
 	} {
@@ -38,3 +39,6 @@ func (t recorded) write(node *corev1.Node) {
 		metav1.SetMetaDataAnnotation(&node.ObjectMeta, key, value)
 	}
 }
+
+// formerRecord returns the former name of the record. Labels with former names are not renamed: the record lists them, so plan removes them.
+func formerRecord() string { return faultlinev1.FormerName(faultlinev1.LabelsFromMachineAnnotation) }

@@ -86,7 +86,7 @@ func StripNode(node *corev1.Node) {
 	node.ManagedFields, node.OwnerReferences = nil, nil
 	node.Spec, node.Status = corev1.NodeSpec{Taints: node.Spec.Taints}, corev1.NodeStatus{}
 	maps.DeleteFunc(node.Annotations, func(key, _ string) bool {
-		return key != faultlinev1.LabelsFromMachineAnnotation && key != faultlinev1.FailureDomainAnnotation
+		return key != faultlinev1.LabelsFromMachineAnnotation && key != formerRecord() && key != faultlinev1.FailureDomainAnnotation
 	})
 }
 

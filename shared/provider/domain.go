@@ -52,7 +52,7 @@ func RequestedDomain(cluster Cluster, machine *clusterv1.Machine, infra client.O
 
 // DomainOf returns the failure domain that a machine belongs to, whether it waits or already exists; "" if it has none. See RequestedDomain.
 func DomainOf(machine *clusterv1.Machine, infra client.Object) string {
-	return cmp.Or(machine.Spec.FailureDomain, infra.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation])
+	return cmp.Or(machine.Spec.FailureDomain, faultlinev1.Value(infra.GetAnnotations(), faultlinev1.AssignedFailureDomainAnnotation))
 }
 
 // AssignmentGrace returns how long a controller should leave a new infrastructure machine untouched because it only waits to be
@@ -78,6 +78,6 @@ func Spread(cluster Cluster, machine *clusterv1.Machine) bool {
 // domains, a key.
 func assigned(cluster Cluster, infra client.Object) bool {
 	wanted, _ := cluster.Distribution()
-	return infra.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation] != "" &&
-		(wanted.LogicalDomains() == 0 || infra.GetLabels()[faultlinev1.DistributionKeyLabel] != "")
+	return faultlinev1.Value(infra.GetAnnotations(), faultlinev1.AssignedFailureDomainAnnotation) != "" &&
+		(wanted.LogicalDomains() == 0 || faultlinev1.Value(infra.GetLabels(), faultlinev1.DistributionKeyLabel) != "")
 }

@@ -155,3 +155,16 @@ func TestProvidertest(t *testing.T) {
 	g.Expect(c.Status().Update(t.Context(), cluster)).To(Succeed())
 	g.Expect(cluster.GetConditions()).To(HaveLen(1))
 }
+
+func TestADomainAndAKeyThatWereAssignedUnderFormerNamesCount(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	cluster, machine, infra := &providertest.Cluster{}, &clusterv1.Machine{}, &providertest.Machine{}
+	cluster.Spec.Distribution.Workers = faultlinev1.WorkersDistribution{Enabled: ptr.To(true), DesiredFailureDomains: ptr.To[int32](2)}
+	machine.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}
+	infra.Annotations = map[string]string{faultlinev1.FormerName(faultlinev1.AssignedFailureDomainAnnotation): "b"}
+	infra.Labels = map[string]string{faultlinev1.FormerName(faultlinev1.DistributionKeyLabel): "md-0"}
+	domain, wait := provider.Asked(cluster, machine, infra, provider.Place{})
+	g.Expect(domain).To(Equal("b"))
+	g.Expect(wait).To(BeZero())
+}

@@ -46,6 +46,7 @@ func (r *Reconciler) act(ctx context.Context, o *observed, d Decision) error {
 // annotate sets and removes annotations of an object.
 func (r *Reconciler) annotate(ctx context.Context, object client.Object, set map[string]string, remove ...string) error {
 	before := object.DeepCopyObject().(client.Object)
+	faultlinev1.Rename(object)
 	annotations := object.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}

@@ -185,7 +185,7 @@ func (r *Reconciler) reportChange(o *observed, before *metav1.Condition) {
 
 // unreadable reports in the condition that the record of a move is damaged. It returns any other error.
 func (r *Reconciler) unreadable(ctx context.Context, infra provider.Cluster, err error) error {
-	if _, damaged := decode(infra.GetAnnotations()[faultlinev1.CurrentMoveAnnotation]); damaged == nil {
+	if _, damaged := decode(faultlinev1.Value(infra.GetAnnotations(), faultlinev1.CurrentMoveAnnotation)); damaged == nil {
 		return err
 	}
 	p := patch.From(infra)

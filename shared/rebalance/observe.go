@@ -58,7 +58,7 @@ func (r *Reconciler) observe(ctx context.Context, reader client.Reader, infra pr
 		infra: infra, owner: owner, machines: map[string]*clusterv1.Machine{}, infras: map[string]client.Object{},
 	}
 	var err error
-	if o.Move, err = decode(infra.GetAnnotations()[faultlinev1.CurrentMoveAnnotation]); err != nil {
+	if o.Move, err = decode(faultlinev1.Value(infra.GetAnnotations(), faultlinev1.CurrentMoveAnnotation)); err != nil {
 		return nil, err
 	}
 	if err := r.observeControlPlane(ctx, reader, o); err != nil {

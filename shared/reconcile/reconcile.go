@@ -117,6 +117,7 @@ func (l Loop[T, S]) Run(ctx context.Context, req ctrl.Request, obj T) (result ct
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	p := patch.From(obj)
+	faultlinev1.Rename(obj)
 	p.SharedConditions, p.Repeats = l.SharedConditions, &l.Expectations.Repeats
 	var nothing S
 	s, err := l.NewScope(ctx, obj, &p)

@@ -618,3 +618,26 @@ func TestStrippedFinalizerEvent(t *testing.T) {
 		g.Expect(recorder.Events).To(Receive(ContainSubstring("AnnotationsRemoved the API server does not store the finalizer test/finalizer of ConfigMap m")))
 	})
 }
+
+func TestFormerNamesOfAnnotationsAndLabelsAreRenamedOnce(t *testing.T) {
+	t.Parallel()
+	c := cluster()
+	c.Annotations = map[string]string{
+		faultlinev1.FormerName(faultlinev1.CurrentMoveAnnotation): "move",
+		faultlinev1.FormerName(faultlinev1.ScaledByAnnotation):    "a user's",
+	}
+	c.Labels = map[string]string{
+		faultlinev1.FormerName(faultlinev1.DistributionKeyLabel): "former", faultlinev1.DistributionKeyLabel: "md-0",
+	}
+	w := newWorld(t, c)
+	_, err := w.run()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.stored().Annotations).To(Equal(map[string]string{
+		faultlinev1.CurrentMoveAnnotation: "move", faultlinev1.FormerName(faultlinev1.ScaledByAnnotation): "a user's",
+	}))
+	w.Expect(w.stored().Labels).To(Equal(map[string]string{faultlinev1.DistributionKeyLabel: "md-0"}))
+	w.Expect(w.patched).To(Equal(2), "as many as without")
+	_, err = w.run()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.patched).To(Equal(2), "nothing has changed")
+}

@@ -47,7 +47,7 @@ func MachinesByDomain(
 			if !ok {
 				return fmt.Errorf("listing infrastructure machines: %T is not an object", item)
 			}
-			for _, domain := range distinct(append(domains(machine), machine.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation])) {
+			for _, domain := range distinct(append(domains(machine), faultlinev1.Value(machine.GetAnnotations(), faultlinev1.AssignedFailureDomainAnnotation))) {
 				names[domain] = append(names[domain], machine.GetName())
 			}
 			return nil

@@ -28,17 +28,19 @@ func TestMachinesByDomain(t *testing.T) {
 		}
 		return m
 	}
+	former := machine("a", "former", "c", "", "rack-2")
+	former.Annotations = map[string]string{faultlinev1.FormerName(faultlinev1.AssignedFailureDomainAnnotation): "rack-2"}
 	scheme := runtime.NewScheme()
 	g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
-		machine("a", "named", "c", "rack-1", ""), machine("a", "both", "c", "rack-1", "rack-1"), machine("a", "assigned", "c", "", "rack-2"),
+		former, machine("a", "named", "c", "rack-1", ""), machine("a", "both", "c", "rack-1", "rack-1"), machine("a", "assigned", "c", "", "rack-2"),
 		machine("a", "nowhere", "c", "", ""), machine("a", "other-cluster", "d", "rack-1", ""), machine("b", "other-namespace", "c", "rack-1", ""),
 	).Build()
 	got, err := MachinesByDomain(t.Context(), reader, &clusterv1.MachineList{}, client.ObjectKey{Namespace: "a", Name: "c"}, func(o client.Object) []string {
 		return []string{o.(*clusterv1.Machine).Spec.FailureDomain}
 	})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(got).To(Equal(map[string][]string{"rack-1": {"both", "named"}, "rack-2": {"assigned"}}))
+	g.Expect(got).To(Equal(map[string][]string{"rack-1": {"both", "named"}, "rack-2": {"assigned", "former"}}))
 }
 
 func TestClusterName(t *testing.T) {

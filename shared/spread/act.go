@@ -84,6 +84,7 @@ func first(errs []error) error {
 func (r *Reconciler) write(ctx context.Context, infra client.Object, a Assignment) error {
 	before := infra.DeepCopyObject().(client.Object)
 	after := infra.DeepCopyObject().(client.Object)
+	faultlinev1.Rename(after)
 	if !r.Provider.Location(infra).Exists {
 		after.SetAnnotations(with(after.GetAnnotations(), faultlinev1.AssignedFailureDomainAnnotation, a.Domain))
 	}
@@ -106,6 +107,7 @@ func (r *Reconciler) label(ctx context.Context, s *scope) error {
 		}
 		if _, key := r.assigned.read(m.infra); key != "" && m.machine.Labels[faultlinev1.DistributionKeyLabel] != key {
 			after := m.machine.DeepCopy()
+			faultlinev1.Rename(after)
 			after.Labels = with(after.Labels, faultlinev1.DistributionKeyLabel, key)
 			labelled = append(labelled, after)
 		}

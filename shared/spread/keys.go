@@ -24,7 +24,7 @@ func Class(labels map[string]string) string {
 	for _, label := range []string{
 		faultlinev1.DistributionClassLabel, clusterv1.ClusterTopologyMachineDeploymentNameLabel, clusterv1.MachineDeploymentNameLabel,
 	} {
-		if class := labels[label]; class != "" {
+		if class := faultlinev1.Value(labels, label); class != "" {
 			return shortened(class)
 		}
 	}

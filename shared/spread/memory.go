@@ -54,5 +54,6 @@ func (m *memory) read(infra client.Object) (domain, key string) {
 
 // written returns the assignment on an infrastructure machine.
 func written(infra client.Object) (domain, key string) {
-	return infra.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation], infra.GetLabels()[faultlinev1.DistributionKeyLabel]
+	return faultlinev1.Value(infra.GetAnnotations(), faultlinev1.AssignedFailureDomainAnnotation),
+		faultlinev1.Value(infra.GetLabels(), faultlinev1.DistributionKeyLabel)
 }

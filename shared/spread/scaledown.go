@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"k8s.io/utils/ptr"
@@ -68,19 +67,22 @@ func (r *Reconciler) mark(ctx context.Context, s *scope, marked map[string]bool)
 			on = append(on, m.machine)
 		}
 	}
-	if err := first(each(len(off), func(i int) error { return r.annotate(ctx, off[i], unmarked(off[i])) })); err != nil {
+	if err := first(each(len(off), func(i int) error { return r.annotate(ctx, off[i], unmark) })); err != nil {
 		return err
 	}
 	return first(each(len(on), func(i int) error {
-		set := with(on[i].Annotations, clusterv1.DeleteMachineAnnotation, mark)
-		return r.annotate(ctx, on[i], with(set, faultlinev1.MarkedForMoveAnnotation, mark))
+		return r.annotate(ctx, on[i], func(machine *clusterv1.Machine) {
+			set := with(machine.Annotations, clusterv1.DeleteMachineAnnotation, mark)
+			machine.Annotations = with(set, faultlinev1.MarkedForMoveAnnotation, mark)
+		})
 	}))
 }
 
 // annotate writes with the resourceVersion, so that a machine that another client has marked meanwhile is evaluated again.
-func (r *Reconciler) annotate(ctx context.Context, machine *clusterv1.Machine, set map[string]string) error {
+func (r *Reconciler) annotate(ctx context.Context, machine *clusterv1.Machine, change func(*clusterv1.Machine)) error {
 	after := machine.DeepCopy()
-	after.Annotations = set
+	faultlinev1.Rename(after)
+	change(after)
 	err := r.machines.Repeats.Write(ctx, r.Client, machine, after)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("updating the deletion mark of Machine %s: %w", machine.Name, err)
@@ -97,13 +99,11 @@ func markOf(machine *clusterv1.Machine) machines.Mark {
 	return whose
 }
 
-// unmarked returns the machine's annotations without those of this controller.
-func unmarked(machine *clusterv1.Machine) map[string]string {
-	set := maps.Clone(machine.Annotations)
+// unmark removes the annotations of this controller from the machine.
+func unmark(machine *clusterv1.Machine) {
 	for _, key := range markOf(machine).Annotations() {
-		delete(set, key)
+		delete(machine.Annotations, key)
 	}
-	return set
 }
 
 // selectVictims returns the machines of a MachineDeployment to mark: the right ones to delete next in the order of their names, as far
@@ -169,7 +169,7 @@ func scaler(md *clusterv1.MachineDeployment) string {
 	_, minimum := md.Annotations[autoscalerMinimum]
 	_, maximum := md.Annotations[autoscalerMaximum]
 	_, karpenter := md.Labels[karpenterMember]
-	by, other := md.Annotations[faultlinev1.ScaledByAnnotation]
+	by, other := faultlinev1.Lookup(md.Annotations, faultlinev1.ScaledByAnnotation)
 	switch {
 	case other:
 		return cmp.Or(by, "another program")

@@ -232,7 +232,7 @@ func (r Reader) annotated(ctx context.Context, kind schema.GroupKind, cluster cl
 	}
 	domains := map[string]string{}
 	for i := range list.Items {
-		domains[list.Items[i].Name] = list.Items[i].Annotations[faultlinev1.AssignedFailureDomainAnnotation]
+		domains[list.Items[i].Name] = faultlinev1.Value(list.Items[i].Annotations, faultlinev1.AssignedFailureDomainAnnotation)
 	}
 	return domains, nil
 }

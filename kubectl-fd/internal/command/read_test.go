@@ -324,7 +324,7 @@ func TestAssignedWorkersAreShownInTheirDomain(t *testing.T) {
 	theirs.SetNamespace(ns)
 	theirs.SetName(name)
 	theirs.SetLabels(labels)
-	theirs.SetAnnotations(map[string]string{faultlinev1.AssignedFailureDomainAnnotation: "rack-3"})
+	theirs.SetAnnotations(map[string]string{faultlinev1.FormerName(faultlinev1.AssignedFailureDomainAnnotation): "rack-3"})
 	g.Expect(shared.client.Create(t.Context(), theirs)).To(Succeed())
 	g.Expect(ok(t, "get", "prod-2", "-n", ns)).To(ContainSubstring("waiting assigned for rack-3"))
 }

@@ -116,7 +116,7 @@ func (c *Cluster) add(machine *clusterv1.Machine, assigned string) {
 	}
 	m := machineOf(machine)
 	if c.Wanted.LogicalDomains() > 0 && !m.ControlPlane {
-		m.Class, m.Key = spread.Class(machine.Labels), machine.Labels[faultlinev1.DistributionKeyLabel]
+		m.Class, m.Key = spread.Class(machine.Labels), faultlinev1.Value(machine.Labels, faultlinev1.DistributionKeyLabel)
 	}
 	c.Domains[at].Machines = append(c.Domains[at].Machines, m)
 }

@@ -66,7 +66,7 @@ func (o *Consent) AddFlags(fs *pflag.FlagSet) {
 
 // Allows reports whether the annotation of an object lists the namespace.
 func Allows(o metav1.Object, namespace string) bool {
-	for name := range strings.SplitSeq(o.GetAnnotations()[faultlinev1.AllowedNamespacesAnnotation], ",") {
+	for name := range strings.SplitSeq(faultlinev1.Value(o.GetAnnotations(), faultlinev1.AllowedNamespacesAnnotation), ",") {
 		if name = strings.TrimSpace(name); name != "" && (name == anyNamespace || name == namespace) {
 			return true
 		}

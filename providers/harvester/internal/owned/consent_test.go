@@ -32,6 +32,18 @@ func TestMayUseIdentity(t *testing.T) {
 	NewWithT(t).Expect(owned.MayUseIdentity(&metav1.PartialObjectMetadata{}, "a")).To(BeFalse(), "without an annotation")
 }
 
+func TestConsentUnderTheFormerNameCountsUnlessTheAnnotationIsSet(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	secret := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Annotations: map[string]string{faultlinev1.FormerName(faultlinev1.AllowedNamespacesAnnotation): "a"},
+	}}
+	g.Expect(owned.Allows(secret, "a")).To(BeTrue())
+	g.Expect(owned.Allows(secret, "b")).To(BeFalse())
+	secret.Annotations[faultlinev1.AllowedNamespacesAnnotation] = ""
+	g.Expect(owned.Allows(secret, "a")).To(BeFalse(), "it was withdrawn")
+}
+
 func TestInvalidConsentMode(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -13,7 +13,6 @@ import (
 
 	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // Weights of preferences. A different host counts more than a different failure domain, and both count more than sharing a failure domain
@@ -22,6 +21,13 @@ const (
 	otherHostWeight   = 100
 	otherDomainWeight = 50
 	sameKeyWeight     = 10
+)
+
+// Labels of virtual machines with logical failure domains. They keep the former names: KubeVirt does not relabel the pods of running virtual
+// machines, and the affinity of new ones must select them.
+const (
+	keyLabel   = "infrastructure.cluster.x-k8s.io/distribution-key"
+	classLabel = "infrastructure.cluster.x-k8s.io/distribution-class"
 )
 
 // Topology is a failure domain as Harvester's scheduler selects it: the hosts with this value in this label. The zero value means no
@@ -73,8 +79,8 @@ func (l Logical) class() string {
 func Labels(w Requirements) map[string]string {
 	labels := w.group()
 	if w.Logical.Key != "" {
-		labels[faultlinev1.DistributionKeyLabel] = w.Logical.Key
-		labels[faultlinev1.DistributionClassLabel] = w.Logical.class()
+		labels[keyLabel] = w.Logical.Key
+		labels[classLabel] = w.Logical.class()
 	}
 	return labels
 }
@@ -164,13 +170,12 @@ func (w Requirements) separateKeys(affinity *corev1.Affinity) {
 
 // keys selects machines of the class by their key. It never selects machines without a key, which NotIn alone would match.
 func (w Requirements) keys(operator metav1.LabelSelectorOperator) corev1.PodAffinityTerm {
-	key := faultlinev1.DistributionKeyLabel
 	return corev1.PodAffinityTerm{TopologyKey: w.Logical.TopologyKey, LabelSelector: &metav1.LabelSelector{
 		MatchLabels: map[string]string{
-			infrav1.ClusterIDLabel: w.ClusterID, faultlinev1.DistributionClassLabel: w.Logical.class(),
+			infrav1.ClusterIDLabel: w.ClusterID, classLabel: w.Logical.class(),
 		},
 		MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: key, Operator: metav1.LabelSelectorOpExists}, {Key: key, Operator: operator, Values: []string{w.Logical.Key}},
+			{Key: keyLabel, Operator: metav1.LabelSelectorOpExists}, {Key: keyLabel, Operator: operator, Values: []string{w.Logical.Key}},
 		},
 	}}
 }

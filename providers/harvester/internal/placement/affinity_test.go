@@ -252,6 +252,7 @@ func TestLabelsMatchAffinity(t *testing.T) {
 	requirements, _ := placement.RequirementsOf(clusterOf(), hosts(node("h", "a")), worker("a-long-class-0"), false, placement.Topology{})
 	g.Expect(placement.Labels(requirements)).To(Equal(map[string]string{
 		infrav1.ClusterIDLabel: "id", clusterv1.MachineDeploymentNameLabel: "md",
-		faultlinev1.DistributionKeyLabel: "a-long-class-0", faultlinev1.DistributionClassLabel: "a-long-class",
+		faultlinev1.FormerName(faultlinev1.DistributionKeyLabel):   "a-long-class-0",
+		faultlinev1.FormerName(faultlinev1.DistributionClassLabel): "a-long-class",
 	}))
 }

@@ -103,7 +103,7 @@ func RequirementsOf(
 		SpreadKey: cmp.Or(physical, cluster.Spec.DiscoveryKey()),
 		Node:      machine.Spec.NodeAffinity, Pod: machine.Spec.WorkloadAffinity,
 	}
-	key := machine.Labels[faultlinev1.DistributionKeyLabel]
+	key := faultlinev1.Value(machine.Labels, faultlinev1.DistributionKeyLabel)
 	if key == "" || controlPlane {
 		return requirements, ""
 	}

@@ -201,7 +201,7 @@ func TestLogicalDomainsWithDifferentLabels(t *testing.T) {
 	requirements, _ := placement.RequirementsOf(cluster, nil, worker("md-0"), false, placement.Topology{Key: "rack", Value: "b"})
 	g.Expect(requirements.Logical.TopologyKey).To(BeEmpty())
 	g.Expect(placement.Affinity(requirements).PodAffinity).To(BeNil())
-	g.Expect(placement.Labels(requirements)).To(HaveKeyWithValue(faultlinev1.DistributionKeyLabel, "md-0"))
+	g.Expect(placement.Labels(requirements)).To(HaveKeyWithValue(faultlinev1.FormerName(faultlinev1.DistributionKeyLabel), "md-0"))
 }
 
 func TestApartByHost(t *testing.T) {

@@ -24,7 +24,7 @@ const FailureDomainIndex = "spec.failureDomain"
 // IndexMachines registers FailureDomainIndex.
 func IndexMachines(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &infrav1.VSphereMachine{}, FailureDomainIndex, func(o client.Object) []string {
-		if domain := o.GetAnnotations()[faultlinev1.AssignedFailureDomainAnnotation]; domain != "" {
+		if domain := faultlinev1.Value(o.GetAnnotations(), faultlinev1.AssignedFailureDomainAnnotation); domain != "" {
 			return []string{domain}
 		}
 		return nil

@@ -81,7 +81,7 @@ func assignedTo(ctx context.Context, reader client.Reader, zones ...string) ([]s
 		}
 		next = page.Continue
 		for i := range page.Items {
-			if slices.Contains(zones, page.Items[i].Annotations[faultlinev1.AssignedFailureDomainAnnotation]) {
+			if slices.Contains(zones, faultlinev1.Value(page.Items[i].Annotations, faultlinev1.AssignedFailureDomainAnnotation)) {
 				names = append(names, page.Items[i].Machine().String())
 			}
 		}

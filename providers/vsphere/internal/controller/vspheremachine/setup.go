@@ -119,7 +119,7 @@ func (r *Reconciler) machinesOfZone(ctx context.Context, zone client.Object) []r
 		}
 	}
 	return append(requests, r.machines(ctx, func(machine *infrav1.VSphereMachine) bool {
-		return machine.Annotations[faultlinev1.AssignedFailureDomainAnnotation] == zone.GetName() && !machine.Provisioned()
+		return faultlinev1.Value(machine.Annotations, faultlinev1.AssignedFailureDomainAnnotation) == zone.GetName() && !machine.Provisioned()
 	})...)
 }
 
