@@ -139,8 +139,8 @@ type WorkersDistribution struct {
 
 	// desiredFailureDomains is the number of logical failure domains over which the machines of a class are spread, independent
 	// of the number of failure domains. Each machine, and its Node, has the label
-	// infrastructure.cluster.x-k8s.io/distribution-key with the value <class>-0 to <class>-(desiredFailureDomains - 1). The class
-	// is the value of the machine's label infrastructure.cluster.x-k8s.io/distribution-class, or else the name of its
+	// faultline.io/distribution-key with the value <class>-0 to <class>-(desiredFailureDomains - 1). The class
+	// is the value of the machine's label faultline.io/distribution-class, or else the name of its
 	// MachineDeployment in the topology, or else the name of its MachineDeployment. If unset, machines are spread over the
 	// failure domains themselves.
 	// +optional
