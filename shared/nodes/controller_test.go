@@ -209,7 +209,7 @@ func TestProviderLabels(t *testing.T) {
 
 func TestLabelsOfANodeThatAreRecordedUnderTheFormerNameAreRemovedAndThoseWithFormerNamesRenamed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	note, oldKey := faultlinev1.FormerName(faultlinev1.LabelsFromMachineAnnotation), faultlinev1.FormerName(key)
 	update(w, w.owner, testworld.Whole, func(m *clusterv1.Machine) { m.Labels[oldKey] = "blue-0" }) // which spread has not renamed yet
 	w.connectable()

@@ -164,7 +164,7 @@ func TestADomainAndAKeyThatWereAssignedUnderFormerNamesCount(t *testing.T) {
 	machine.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: "md"}
 	infra.Annotations = map[string]string{faultlinev1.FormerName(faultlinev1.AssignedFailureDomainAnnotation): "b"}
 	infra.Labels = map[string]string{faultlinev1.FormerName(faultlinev1.DistributionKeyLabel): "md-0"}
-	domain, wait := provider.Asked(cluster, machine, infra, provider.Place{})
+	domain, wait := provider.RequestedDomain(cluster, machine, infra, provider.Location{})
 	g.Expect(domain).To(Equal("b"))
 	g.Expect(wait).To(BeZero())
 }

@@ -19,10 +19,10 @@ func former(annotations map[string]string, name string) {
 	delete(annotations, name)
 }
 
-// formerMove returns a world with a move of m0 that a manager with the former names started.
-func formerMove(t *testing.T) *world {
+// formerMove returns a fixture with a move of m0 that a manager with the former names started.
+func formerMove(t *testing.T) *fixture {
 	t.Helper()
-	w := newWorld(t, "aab", "abc")
+	w := newFixture(t, "aab", "abc")
 	w.reconcile()
 	infra, machine := w.infra(), w.machineNow("m0")
 	former(infra.Annotations, faultlinev1.CurrentMoveAnnotation)
@@ -32,7 +32,7 @@ func formerMove(t *testing.T) *world {
 	return w
 }
 
-func TestAMoveInFlightUnderFormerNamesContinues(t *testing.T) {
+func TestMoveUnderFormerNamesContinues(t *testing.T) {
 	t.Parallel()
 	w := formerMove(t)
 	w.notice("m0")
@@ -40,7 +40,7 @@ func TestAMoveInFlightUnderFormerNamesContinues(t *testing.T) {
 	w.reconcile()
 	w.Expect(w.known().CurrentMove).To(HaveValue(And(HaveField("Machine", "m0"), HaveField("Replacement", "m9"))))
 	w.delete("m0")
-	w.gone("m0")
+	w.isDeleted("m0")
 	w.settle(true)
 	w.reconcile()
 	w.condition(metav1.ConditionTrue, faultlinev1.ReasonBalanced)
@@ -49,7 +49,7 @@ func TestAMoveInFlightUnderFormerNamesContinues(t *testing.T) {
 	w.Expect(w.marked()).To(BeEmpty())
 }
 
-func TestAMoveInFlightUnderFormerNamesIsTakenBackWhole(t *testing.T) {
+func TestMoveUnderFormerNamesIsReverted(t *testing.T) {
 	t.Parallel()
 	w := formerMove(t)
 	kcp := w.kcp()

@@ -629,7 +629,7 @@ func TestFormerNamesOfAnnotationsAndLabelsAreRenamedOnce(t *testing.T) {
 	c.Labels = map[string]string{
 		faultlinev1.FormerName(faultlinev1.DistributionKeyLabel): "former", faultlinev1.DistributionKeyLabel: "md-0",
 	}
-	w := newWorld(t, c)
+	w := newFixture(t, c)
 	_, err := w.run()
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(w.stored().Annotations).To(Equal(map[string]string{

@@ -26,7 +26,7 @@ func former(set map[string]string, names ...string) {
 }
 
 // formerly has all machines as a manager with the former names would have left them.
-func (w *world) formerly() {
+func (w *fixture) formerly() {
 	w.t.Helper()
 	list := &providertest.MachineList{}
 	w.Expect(api.List(w.t.Context(), list, client.InNamespace(w.name))).To(Succeed())
@@ -46,7 +46,7 @@ func (w *world) formerly() {
 
 func TestAssignmentsUnderFormerNamesCountAndTheMachinesAreRelabelledOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](2)})
+	w := newFixture(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](2)})
 	w.scale("md", 5)
 	w.reconcile(w.reconciler(api))
 	w.formerly()
@@ -66,7 +66,7 @@ func TestAssignmentsUnderFormerNamesCountAndTheMachinesAreRelabelledOnce(t *test
 
 func TestTheClassUnderItsFormerNameIsReadAndStays(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](2)})
+	w := newFixture(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](2)})
 	class := faultlinev1.FormerName(faultlinev1.DistributionClassLabel)
 	for _, name := range []string{"one", "two"} {
 		w.machine("md", name, func(m *clusterv1.Machine) { m.Labels[class] = "storage" })
