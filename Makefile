@@ -139,9 +139,9 @@ lint: ## Check the words of comments, messages and pages, and run golangci-lint 
 	@cd e2e && go run ./cmd/binaries golangci-lint
 	@status=0; for module in $(CHOSEN); do echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || status=1; done; exit $$status
 
-FUZZTIME ?= 2m
-fuzz: ## Run each fuzz target of all modules, or of MODULE, for FUZZTIME=2m. A failing input is written to testdata: commit it with the fix
-	@e2e/scripts/fuzz $(FUZZTIME) $(CHOSEN)
+RUNS ?= 10000
+fuzz: ## Run each fuzz target of all modules, or of MODULE, with RUNS=10000 inputs. A failing input is written to testdata: commit it with the fix
+	@e2e/scripts/fuzz $(RUNS) $(CHOSEN)
 
 vulncheck: ## Fail if a program of any module, or of MODULE, has a known vulnerability. The database is a Go module: bump it in e2e/build/vulncheck
 	@cd e2e && go run ./cmd/e2e vulncheck --modules="$(CHOSEN)"
