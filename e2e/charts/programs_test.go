@@ -32,8 +32,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/ports"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // One API server acts as Harvester and as a cluster on it, with both charts. Their programs run as in the charts: with the arguments of
@@ -110,9 +110,9 @@ func kindsOfOthers(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 // node creates a ready Node.
 func (c *cluster) node(t *testing.T, node *corev1.Node) {
 	t.Helper()
-	u := testworld.NewUser(t, c, timeout)
+	u := integration.NewUser(t, c, timeout)
 	u.Create(node)
-	testworld.Update(u, node, testworld.Status, func(node *corev1.Node) {
+	integration.Update(u, node, integration.Status, func(node *corev1.Node) {
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	})
 }

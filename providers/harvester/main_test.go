@@ -30,9 +30,9 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/setup"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 const (
@@ -92,7 +92,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 
 	for _, o := range []client.Object{machine, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: machine.Name, Namespace: namespace}}, cluster} {
 		g.Expect(client.IgnoreNotFound(c.Delete(t.Context(), o))).To(Succeed())
-		testworld.NewUser(t, c, timeout).WaitForDeletion(o)
+		integration.NewUser(t, c, timeout).WaitForDeletion(o)
 	}
 	leavesNothing(t, sim)
 	return audit
@@ -183,7 +183,7 @@ func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envte
 // newCluster creates a Cluster and its HarvesterCluster, with a load balancer and an IPPool. Its Nodes are in the same API server.
 func newCluster(t *testing.T, env *envtest.Environment, c client.Client, kubeconfig []byte) *infrav1.HarvesterCluster {
 	t.Helper()
-	u := testworld.NewUser(t, c, timeout)
+	u := integration.NewUser(t, c, timeout)
 	u.Kubeconfig(namespace, "demo", env.KubeConfig)
 	u.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "harvester", Namespace: namespace}, Data: map[string][]byte{infrav1.KubeconfigKey: kubeconfig}})
 	infra := &infrav1.HarvesterCluster{
@@ -201,7 +201,7 @@ func newCluster(t *testing.T, env *envtest.Environment, c client.Client, kubecon
 // newMachine creates a Machine with bootstrap data and its HarvesterMachine.
 func newMachine(t *testing.T, c client.Client, domain string) *infrav1.HarvesterMachine {
 	t.Helper()
-	u := testworld.NewUser(t, c, timeout)
+	u := integration.NewUser(t, c, timeout)
 	infra := &infrav1.HarvesterMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: namespace}, Spec: infrav1.HarvesterMachineSpec{
 		CPU: 1, Memory: "1Gi", SSHUser: "ubuntu", SSHKeyPair: "default/admin", Networks: []string{"default/vlan-1"},
 		Volumes: []infrav1.Volume{{VolumeType: infrav1.VolumeTypeImage, ImageName: "default/ubuntu", VolumeSize: ptr.To(resource.MustParse("10Gi"))}},

@@ -15,7 +15,7 @@ import (
 
 	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // newDataTemplate creates a template that needs an address from a metal3 pool and one from a Cluster API pool.
@@ -45,7 +45,7 @@ func newDataTemplate(t *testing.T, c client.Client) {
 // allocateAddresses fulfils the claims of the first machine, as the two IP address managers do.
 func allocateAddresses(t *testing.T, c client.Client) {
 	t.Helper()
-	u, g, ctx := testworld.NewUser(t, c, timeout), NewWithT(t), t.Context()
+	u, g, ctx := integration.NewUser(t, c, timeout), NewWithT(t), t.Context()
 	g.SetDefaultEventuallyTimeout(timeout)
 	four := &ipamv1.IPClaim{ObjectMeta: metav1.ObjectMeta{Name: "nodes-0-four", Namespace: namespace}}
 	g.Eventually(func() error { return c.Get(ctx, client.ObjectKeyFromObject(four), four) }).Should(Succeed())
@@ -55,7 +55,7 @@ func allocateAddresses(t *testing.T, c client.Client) {
 			Claim: corev1.ObjectReference{Name: four.Name}, Pool: four.Spec.Pool, Address: "10.0.0.5", Prefix: 24,
 		},
 	})).To(Succeed())
-	testworld.Update(u, four, testworld.Status, func(four *ipamv1.IPClaim) {
+	integration.Update(u, four, integration.Status, func(four *ipamv1.IPClaim) {
 		four.Status.Address = &corev1.ObjectReference{Name: "four", Namespace: namespace}
 	})
 
@@ -68,7 +68,7 @@ func allocateAddresses(t *testing.T, c client.Client) {
 			Address: "fd00::5", Prefix: ptr.To[int32](64),
 		},
 	})).To(Succeed())
-	testworld.Update(u, six, testworld.Status, func(six *ipamclusterv1.IPAddressClaim) { six.Status.AddressRef.Name = "six" })
+	integration.Update(u, six, integration.Status, func(six *ipamclusterv1.IPAddressClaim) { six.Status.AddressRef.Name = "six" })
 }
 
 // waitForAddressDeletion waits until all address claims are deleted.

@@ -22,9 +22,9 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/setup"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 const (
@@ -84,7 +84,7 @@ func runManager(t *testing.T, run func(*testing.T, *envtest.Environment, *testen
 		g.Expect(c.Update(t.Context(), cluster)).To(MatchError(ContainSubstring("Metal3Machine m is in it")))
 	}).Should(Succeed())
 	g.Expect(c.Delete(t.Context(), machine)).To(Succeed())
-	testworld.NewUser(t, c, timeout).WaitForDeletion(machine)
+	integration.NewUser(t, c, timeout).WaitForDeletion(machine)
 	waitForAddressDeletion(t, c)
 	g.Eventually(func(g Gomega) {
 		rendered := &infrav1.Metal3DataList{}
@@ -166,7 +166,7 @@ func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envte
 // newCluster creates a Cluster and its Metal3Cluster. Its Nodes are in the same API server.
 func newCluster(t *testing.T, env *envtest.Environment, c client.Client) *infrav1.Metal3Cluster {
 	t.Helper()
-	u := testworld.NewUser(t, c, timeout)
+	u := integration.NewUser(t, c, timeout)
 	u.Kubeconfig(namespace, "demo", env.KubeConfig)
 	infra := &infrav1.Metal3Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: namespace},
@@ -182,7 +182,7 @@ func newCluster(t *testing.T, env *envtest.Environment, c client.Client) *infrav
 // newMachine creates a Machine with bootstrap data and its Metal3Machine.
 func newMachine(t *testing.T, c client.Client, domain string) *infrav1.Metal3Machine {
 	t.Helper()
-	u := testworld.NewUser(t, c, timeout)
+	u := integration.NewUser(t, c, timeout)
 	metal3 := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: namespace}, Spec: infrav1.Metal3MachineSpec{
 		Image:        infrav1.Image{URL: "https://images.example.com/node.qcow2", Checksum: "0123456789abcdef"},
 		DataTemplate: &infrav1.Metal3ObjectRef{Name: "nodes"},

@@ -16,17 +16,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // rebootUntilGivenUp has the machine rebooted once without success, so that its owner is asked to replace it.
 func rebootUntilGivenUp(t *testing.T, c client.Client, metal3 *infrav1.Metal3Machine) {
 	t.Helper()
-	u, g, ctx := testworld.NewUser(t, c, timeout), NewWithT(t), t.Context()
+	u, g, ctx := integration.NewUser(t, c, timeout), NewWithT(t), t.Context()
 	g.SetDefaultEventuallyTimeout(timeout)
 	machine := &clusterv1.Machine{}
 	g.Expect(c.Get(ctx, client.ObjectKeyFromObject(metal3), machine)).To(Succeed())
-	testworld.Update(u, machine, testworld.Status, func(machine *clusterv1.Machine) {
+	integration.Update(u, machine, integration.Status, func(machine *clusterv1.Machine) {
 		machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: metal3.Name}
 	})
 	g.Eventually(func(g Gomega) {
@@ -47,7 +47,7 @@ func rebootUntilGivenUp(t *testing.T, c client.Client, metal3 *infrav1.Metal3Mac
 		g.Expect(remediation.Finalizers).To(BeEmpty(), "host and Node are back")
 	}).Should(Succeed())
 
-	testworld.Update(u, remediation, testworld.Status, func(remediation *infrav1.Metal3Remediation) {
+	integration.Update(u, remediation, integration.Status, func(remediation *infrav1.Metal3Remediation) {
 		remediation.Status.LastRemediated = ptr.To(metav1.NewTime(time.Now().Add(-time.Hour)))
 	})
 	g.Eventually(func(g Gomega) {

@@ -18,9 +18,9 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/setup"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // fixture is a management cluster whose API server calls no webhooks, so that only the manager isolates tenants.
@@ -77,7 +77,7 @@ func TestNamespaceIsolation(t *testing.T) {
 // machine creates a cluster and a machine.
 func (f *fixture) machine(change func(*infrav1.Metal3Machine)) *infrav1.Metal3Machine {
 	f.t.Helper()
-	u := testworld.NewUser(f.t, f.tenant.Client, timeout)
+	u := integration.NewUser(f.t, f.tenant.Client, timeout)
 	u.Cluster(&infrav1.Metal3Cluster{
 		ObjectMeta: f.tenant.Meta("c"), Spec: infrav1.Metal3ClusterSpec{ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443}},
 	})
@@ -136,7 +136,7 @@ func (f *fixture) checkTemplate() {
 
 // checkToken makes the manager read a kubeconfig that refers to a file of the manager.
 func (f *fixture) checkToken() {
-	thief, u := testenv.NewSecretServer(f.t), testworld.NewUser(f.t, f.tenant.Client, timeout)
+	thief, u := testenv.NewSecretServer(f.t), integration.NewUser(f.t, f.tenant.Client, timeout)
 	for _, name := range []string{"first", "second"} {
 		kubeconfig := thief.File()
 		if name == "second" {
@@ -153,7 +153,7 @@ func (f *fixture) checkToken() {
 
 // checkFlood makes the manager connect to a workload cluster whose responses exceed the limit.
 func (f *fixture) checkFlood() {
-	flood, u := testenv.NewFlood(f.t), testworld.NewUser(f.t, f.tenant.Client, timeout)
+	flood, u := testenv.NewFlood(f.t), integration.NewUser(f.t, f.tenant.Client, timeout)
 	u.Kubeconfig(f.tenant.Namespace, "flood", flood.Kubeconfig())
 	u.Cluster(&infrav1.Metal3Cluster{ObjectMeta: f.tenant.Meta("flood"), Spec: infrav1.Metal3ClusterSpec{
 		ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},

@@ -19,9 +19,9 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/setup"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 const (
@@ -47,7 +47,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 	g.Expect(err).NotTo(HaveOccurred())
 	audit := testenv.NewAudit(t, components)
 	env, c := startAPIServer(t, audit.Configure)
-	u, vc := testworld.NewUser(t, c, timeout), simulator.Start(t, simulator.ThreeZones())
+	u, vc := integration.NewUser(t, c, timeout), simulator.Start(t, simulator.ThreeZones())
 	components.InstallRights(t, c)
 	run(t, env, components)
 
@@ -108,7 +108,7 @@ func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envte
 // newIdentity creates an account that clusters of all namespaces may use.
 func newIdentity(t *testing.T, c client.Client, vc *simulator.Server, own string) *infrav1.VSphereClusterIdentity {
 	t.Helper()
-	u := testworld.NewUser(t, c, timeout)
+	u := integration.NewUser(t, c, timeout)
 	u.Create(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "account", Namespace: own},
 		StringData: map[string]string{"username": vc.Username(), "password": vc.Password()},
@@ -142,7 +142,7 @@ func newZone(t *testing.T, c client.Client, vc *simulator.Server) *infrav1.VSphe
 // newCluster creates a Cluster and its VSphereCluster.
 func newCluster(t *testing.T, c client.Client, vc *simulator.Server, identity *infrav1.VSphereClusterIdentity) *infrav1.VSphereCluster {
 	t.Helper()
-	u := testworld.NewUser(t, c, timeout)
+	u := integration.NewUser(t, c, timeout)
 	infra := &infrav1.VSphereCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: namespace},
 		Spec: infrav1.VSphereClusterSpec{
@@ -159,7 +159,7 @@ func newCluster(t *testing.T, c client.Client, vc *simulator.Server, identity *i
 // newMachine creates a Machine with bootstrap data and its VSphereMachine.
 func newMachine(t *testing.T, c client.Client, domain string) *infrav1.VSphereMachine {
 	t.Helper()
-	u := testworld.NewUser(t, c, timeout)
+	u := integration.NewUser(t, c, timeout)
 	infra := &infrav1.VSphereMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: namespace}, Spec: infrav1.VSphereMachineSpec{
 		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{
 			Template: simulator.TemplateName, Folder: "workload",

@@ -22,9 +22,9 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/setup"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // tenancy is a management cluster whose API server calls no webhooks, so that only the manager keeps tenants apart.
@@ -55,7 +55,7 @@ func TestTenantCannotReachOtherNamespaces(t *testing.T) {
 	vc := simulator.Start(t, simulator.ThreeZones())
 	victim := testenv.NewTenant(t, env, admin)
 	account := map[string]string{"username": vc.Username(), "password": vc.Password()}
-	testworld.NewUser(t, admin, timeout).Create(
+	integration.NewUser(t, admin, timeout).Create(
 		&corev1.Secret{ObjectMeta: victim.Meta("account"), StringData: account},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: components.Manager.Namespace, Name: "account"}, StringData: account},
 		&infrav1.VSphereClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "account"}, Spec: infrav1.VSphereClusterIdentitySpec{
@@ -92,7 +92,7 @@ func (w *tenancy) cluster(of infrav1.VSphereIdentityReference) *infrav1.VSphereC
 		Server: w.vc.Host(), Thumbprint: w.vc.Thumbprint(), IdentityRef: of,
 		ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
 	}}
-	testworld.NewUser(w.t, w.tenant.Client, timeout).Cluster(infra)
+	integration.NewUser(w.t, w.tenant.Client, timeout).Cluster(infra)
 	return infra
 }
 
@@ -130,14 +130,14 @@ func (w *tenancy) sendsTheAccount() {
 	infra := &infrav1.VSphereCluster{ObjectMeta: w.tenant.Meta("c"), Spec: infrav1.VSphereClusterSpec{
 		Server: thief.Host(), Thumbprint: thief.Thumbprint(), ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
 	}}
-	testworld.NewUser(w.t, w.tenant.Client, timeout).Cluster(infra)
+	integration.NewUser(w.t, w.tenant.Client, timeout).Cluster(infra)
 	w.refused(infra, "has no servers")
 	w.Expect(thief.Asked()).To(BeFalse(), "it was not even asked who it is")
 }
 
 // drawsTheToken makes the manager read a kubeconfig that names a file of the manager.
 func (w *tenancy) drawsTheToken() {
-	thief, u := testenv.NewSecretServer(w.t), testworld.NewUser(w.t, w.tenant.Client, timeout)
+	thief, u := testenv.NewSecretServer(w.t), integration.NewUser(w.t, w.tenant.Client, timeout)
 	for _, name := range []string{"first", "second"} {
 		kubeconfig := thief.File()
 		if name == "second" {
@@ -155,7 +155,7 @@ func (w *tenancy) drawsTheToken() {
 
 // floods makes the manager connect to a workload cluster and to a vCenter whose responses exceed the size limit.
 func (w *tenancy) floods() {
-	workload, vc, u := testenv.NewFlood(w.t), testenv.NewFlood(w.t), testworld.NewUser(w.t, w.tenant.Client, timeout)
+	workload, vc, u := testenv.NewFlood(w.t), testenv.NewFlood(w.t), integration.NewUser(w.t, w.tenant.Client, timeout)
 	u.Kubeconfig(w.tenant.Namespace, "flood", workload.Kubeconfig())
 	u.Create(&corev1.Secret{ObjectMeta: w.tenant.Meta("flood"), StringData: map[string]string{"username": "me", "password": "mine"}})
 	infra := &infrav1.VSphereCluster{ObjectMeta: w.tenant.Meta("flood"), Spec: infrav1.VSphereClusterSpec{

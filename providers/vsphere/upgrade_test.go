@@ -22,8 +22,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/testenv"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // TestUpgradeFromUpstream applies the components over upstream's with kubectl: upstream's pod is still running while this
@@ -69,7 +69,7 @@ func TestUpgradeFromUpstream(t *testing.T) {
 	}).Should(Succeed())
 	upgrade.untouched(t, machine)
 	g.Expect(c.Delete(ctx, machine)).To(Succeed())
-	testworld.NewUser(t, c, timeout).WaitForDeletion(machine)
+	integration.NewUser(t, c, timeout).WaitForDeletion(machine)
 	g.Expect(upgrade.vc.VMs()).To(BeEmpty())
 }
 

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/provider"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 func TestLabelsInOneRequest(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	update(w, w.owner, testworld.Whole, func(m *clusterv1.Machine) { m.Labels[key] = "blue-0" })
+	update(w, w.owner, integration.Whole, func(m *clusterv1.Machine) { m.Labels[key] = "blue-0" })
 	w.connectable()
 	w.start()
 	w.join(unchanged)
@@ -56,13 +56,13 @@ func TestLabelsFollowMachine(t *testing.T) {
 	w.moveTo("")
 	w.Eventually(w.labels).ShouldNot(HaveKey(zone))
 
-	update(w, w.owner, testworld.Whole, func(m *clusterv1.Machine) { m.Labels[key] = "blue-0" })
+	update(w, w.owner, integration.Whole, func(m *clusterv1.Machine) { m.Labels[key] = "blue-0" })
 	w.Eventually(w.labels).Should(HaveKeyWithValue(key, "blue-0"))
-	update(w, w.owner, testworld.Whole, func(m *clusterv1.Machine) { m.Labels[key] = "blue-1" })
+	update(w, w.owner, integration.Whole, func(m *clusterv1.Machine) { m.Labels[key] = "blue-1" })
 	w.Eventually(w.labels).Should(HaveKeyWithValue(key, "blue-1"))
 	w.relabel(func(node *corev1.Node) { delete(node.Labels, key) })
 	w.Eventually(w.labels).Should(HaveKeyWithValue(key, "blue-1"))
-	update(w, w.owner, testworld.Whole, func(m *clusterv1.Machine) { delete(m.Labels, key) })
+	update(w, w.owner, integration.Whole, func(m *clusterv1.Machine) { delete(m.Labels, key) })
 	w.Eventually(w.labels).ShouldNot(HaveKey(key))
 }
 
@@ -73,7 +73,7 @@ func TestZoneWithoutDescription(t *testing.T) {
 	w.start()
 	w.join(unchanged)
 	w.Eventually(w.labels).Should(HaveKeyWithValue(zone, "zone-a"))
-	update(w, w.owner, testworld.Whole, func(m *clusterv1.Machine) { m.Labels[key] = "mark-0" })
+	update(w, w.owner, integration.Whole, func(m *clusterv1.Machine) { m.Labels[key] = "mark-0" })
 	w.publish(described("b"))
 	w.Eventually(w.labels).Should(HaveKeyWithValue(key, "mark-0"))
 	w.Expect(w.labels()).To(And(HaveKeyWithValue(zone, "zone-a"), HaveKeyWithValue(region, "north")), "the machine has not moved")
@@ -86,7 +86,7 @@ func TestZoneWithoutDescription(t *testing.T) {
 func TestCloudProviderZone(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	update(w, w.owner, testworld.Whole, func(m *clusterv1.Machine) { m.Labels[key] = "blue-0" })
+	update(w, w.owner, integration.Whole, func(m *clusterv1.Machine) { m.Labels[key] = "blue-0" })
 	w.connectable()
 	w.start()
 	w.join(func(node *corev1.Node) {
@@ -140,12 +140,12 @@ func TestPausedCluster(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	cluster := &clusterv1.Cluster{ObjectMeta: w.meta("one")}
-	update(w, cluster, testworld.Whole, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
+	update(w, cluster, integration.Whole, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
 	w.connectable()
 	w.start()
 	w.join(unchanged)
 	w.Consistently(w.labels, time.Second, 100*time.Millisecond).ShouldNot(HaveKey(zone))
-	update(w, cluster, testworld.Whole, func(c *clusterv1.Cluster) { c.Spec.Paused = nil })
+	update(w, cluster, integration.Whole, func(c *clusterv1.Cluster) { c.Spec.Paused = nil })
 	w.Eventually(w.labels).Should(HaveKeyWithValue(zone, "zone-a"))
 }
 
@@ -159,7 +159,7 @@ func TestLabeledNodeNeedsNoRequest(t *testing.T) {
 	w.stop()
 	before := w.patches.Load()
 	w.start()
-	update(w, w.owner, testworld.Whole, func(m *clusterv1.Machine) { m.Labels["example.com/other"] = "x" })
+	update(w, w.owner, integration.Whole, func(m *clusterv1.Machine) { m.Labels["example.com/other"] = "x" })
 	w.publish(described("a"), described("b"), described("d"))
 	w.Consistently(w.patches.Load, 2*time.Second, 100*time.Millisecond).Should(Equal(before))
 	w.moveTo("b")
@@ -203,7 +203,7 @@ func TestProviderLabels(t *testing.T) {
 	w.create(rack)
 	w.Eventually(w.labels).Should(And(
 		HaveKeyWithValue("example.com/row", "3"), HaveKeyWithValue(zone, "zone-a"), Not(HaveKey("example.com/rack"))))
-	update(w, rack, testworld.Whole, func(c *corev1.ConfigMap) { c.Annotations = map[string]string{zone: "row-3"} })
+	update(w, rack, integration.Whole, func(c *corev1.ConfigMap) { c.Annotations = map[string]string{zone: "row-3"} })
 	w.Eventually(w.labels).Should(And(HaveKeyWithValue(zone, "row-3"), Not(HaveKey("example.com/row"))))
 }
 
@@ -211,7 +211,7 @@ func TestLabelsOfANodeThatAreRecordedUnderTheFormerNameAreRemovedAndThoseWithFor
 	t.Parallel()
 	w := newFixture(t)
 	note, oldKey := faultlinev1.FormerName(faultlinev1.LabelsFromMachineAnnotation), faultlinev1.FormerName(key)
-	update(w, w.owner, testworld.Whole, func(m *clusterv1.Machine) { m.Labels[oldKey] = "blue-0" }) // which spread has not renamed yet
+	update(w, w.owner, integration.Whole, func(m *clusterv1.Machine) { m.Labels[oldKey] = "blue-0" }) // which spread has not renamed yet
 	w.connectable()
 	w.join(func(node *corev1.Node) {
 		recorded := labels.Set{oldKey: "blue-0", zone: "zone-b", region: "south"}

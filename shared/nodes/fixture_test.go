@@ -17,11 +17,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/nodes"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/remote"
-	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -72,11 +72,11 @@ func (w *fixture) create(objects ...client.Object) {
 // update changes an object, or its status, and retries on conflict.
 func update[T client.Object](w *fixture, o T, write func(context.Context, client.Client, client.Object) error, change func(T)) {
 	w.t.Helper()
-	testworld.Update(w.user(), o, write, change)
+	integration.Update(w.user(), o, write, change)
 }
 
-func (w *fixture) user() testworld.User {
-	return testworld.User{T: w.t, G: w.WithT, Client: w.client}
+func (w *fixture) user() integration.User {
+	return integration.User{T: w.t, G: w.WithT, Client: w.client}
 }
 
 func (w *fixture) cluster() {
@@ -93,7 +93,7 @@ func described(name string) clusterv1.FailureDomain {
 
 func (w *fixture) publish(domains ...clusterv1.FailureDomain) {
 	w.t.Helper()
-	update(w, w.infra, testworld.Status, func(c *providertest.Cluster) { c.Status.FailureDomains = domains })
+	update(w, w.infra, integration.Status, func(c *providertest.Cluster) { c.Status.FailureDomains = domains })
 }
 
 func (w *fixture) machine() {
@@ -105,7 +105,7 @@ func (w *fixture) machine() {
 
 func (w *fixture) moveTo(domain string) {
 	w.t.Helper()
-	update(w, w.placed, testworld.Status, func(m *providertest.Machine) { m.Status.Domain = domain })
+	update(w, w.placed, integration.Status, func(m *providertest.Machine) { m.Status.Domain = domain })
 }
 
 // join creates the machine's Node, as a kubelet and Cluster API do.
@@ -114,7 +114,7 @@ func (w *fixture) join(change func(*corev1.Node)) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.name, Labels: map[string]string{corev1.LabelOSStable: "linux"}}}
 	change(node)
 	w.create(node)
-	update(w, w.owner, testworld.Status, func(m *clusterv1.Machine) { m.Status.NodeRef = clusterv1.MachineNodeReference{Name: w.name} })
+	update(w, w.owner, integration.Status, func(m *clusterv1.Machine) { m.Status.NodeRef = clusterv1.MachineNodeReference{Name: w.name} })
 }
 
 func unchanged(*corev1.Node) {}
@@ -128,7 +128,7 @@ func (w *fixture) connectable() {
 func (w *fixture) start() {
 	w.t.Helper()
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
-	w.stop = testworld.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
+	w.stop = integration.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
 		connections, err := remote.Connect(ctx, mgr, providertest.Provider{}, remote.Options{}, remote.Contents{StripNode: nodes.StripNode})
 		if err != nil {
 			return err
@@ -177,5 +177,5 @@ func (w *fixture) labels() map[string]string {
 
 func (w *fixture) relabel(change func(*corev1.Node)) {
 	w.t.Helper()
-	update(w, w.node(), testworld.Whole, change)
+	update(w, w.node(), integration.Whole, change)
 }

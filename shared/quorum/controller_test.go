@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 func TestDeletionWaitsForQuorum(t *testing.T) {
@@ -57,14 +57,14 @@ func TestKubeadmControlPlaneGetsNoHook(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 3, controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"))
 	// An existing hook is removed, because KubeadmControlPlane would wait for it.
-	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m0")}, testworld.Whole, func(m *clusterv1.Machine) {
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m0")}, integration.Whole, func(m *clusterv1.Machine) {
 		m.Annotations = map[string]string{faultlinev1.QuorumHookAnnotation: ""}
 	})
 	w.start()
 	w.hooked() // so the manager has reconciled
 	w.delete("m0")
 	w.setCondition("m1", clusterv1.MachineNodeReadyCondition, metav1.ConditionFalse, "NotReady")
-	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m2")}, testworld.Whole, func(m *clusterv1.Machine) {
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m2")}, integration.Whole, func(m *clusterv1.Machine) {
 		m.Annotations = map[string]string{faultlinev1.QuorumHookAnnotation: ""}
 	})
 	w.hooked() // and again, after all changes
@@ -75,7 +75,7 @@ func TestHookOfAnotherController(t *testing.T) {
 	w := newFixture(t, 3, external)
 	w.start()
 	w.hooked("m0", "m1", "m2")
-	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m1")}, testworld.Whole, func(m *clusterv1.Machine) {
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m1")}, integration.Whole, func(m *clusterv1.Machine) {
 		m.Annotations[clusterv1.PreTerminateDeleteHookAnnotationPrefix+"/theirs"] = ""
 	})
 	w.hooked("m0", "m2")
@@ -202,7 +202,7 @@ func TestMissingClusterReleasesMachines(t *testing.T) {
 	t.Parallel()
 	w := heldForEver(t)
 	w.stop()
-	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, testworld.Whole, func(c *clusterv1.Cluster) { c.Finalizers = nil })
+	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, integration.Whole, func(c *clusterv1.Cluster) { c.Finalizers = nil })
 	w.Expect(w.client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: w.meta("one")})).To(Succeed())
 	w.Expect(w.client.Delete(t.Context(), &providertest.Cluster{ObjectMeta: w.meta("infra")})).To(Succeed())
 	w.start()
@@ -246,11 +246,11 @@ func TestPausedClusterKeepsHooks(t *testing.T) {
 	t.Parallel()
 	w := heldForEver(t)
 	w.stop()
-	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, testworld.Whole, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
+	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, integration.Whole, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
 	w.start() // its cache needs the pause before it reads anything
 	w.setWanted(false)
 	w.Consistently(func() bool { _, has := w.hook("m0"); return has }, "300ms").Should(BeTrue())
-	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, testworld.Whole, func(c *clusterv1.Cluster) { c.Spec.Paused = nil })
+	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, integration.Whole, func(c *clusterv1.Cluster) { c.Spec.Paused = nil })
 	w.hooked()
 }
 
@@ -271,7 +271,7 @@ func TestSteadyState(t *testing.T) {
 func TestStrippedHooks(t *testing.T) {
 	// This test must not run in parallel: objects of other tests trigger the controller.
 	w := newFixture(t, 3, external)
-	user := testworld.User{T: t, G: w.WithT, Client: w.client}
+	user := integration.User{T: t, G: w.WithT, Client: w.client}
 	m0, infra := &clusterv1.Machine{ObjectMeta: w.meta("m0")}, &providertest.Cluster{ObjectMeta: w.meta("infra")}
 	keep := user.Strip(m0, faultlinev1.QuorumHookAnnotation)
 	writes, config := user.Writes(apiServer)
@@ -289,7 +289,7 @@ func TestStrippedHooks(t *testing.T) {
 func TestConflictingHookWritesBackOff(t *testing.T) {
 	// This test must not run in parallel: objects of other tests trigger the controller.
 	w := newFixture(t, 1, external)
-	user := testworld.User{T: t, G: w.WithT, Client: w.client}
+	user := integration.User{T: t, G: w.WithT, Client: w.client}
 	m0 := &clusterv1.Machine{ObjectMeta: w.meta("m0")}
 	writes, config := user.Writes(apiServer)
 	w.config = config

@@ -29,11 +29,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/quorum"
 	"github.com/faultline-io/faultline/shared/testenv"
-	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -109,7 +109,7 @@ func (w *fixture) create(o client.Object) {
 // change changes an object, or its status, and retries on conflict.
 func change[T client.Object](w *fixture, o T, write func(context.Context, client.Client, client.Object) error, change func(T)) {
 	w.t.Helper()
-	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.client}, o, write, change)
+	integration.Update(integration.User{T: w.t, G: w.WithT, Client: w.client}, o, write, change)
 }
 
 func (w *fixture) cluster(controlPlane schema.GroupVersionKind) {
@@ -149,7 +149,7 @@ func (w *fixture) controlPlane(kind schema.GroupVersionKind, replicas int) {
 // scale sets the desired number of machines.
 func (w *fixture) scale(replicas int) {
 	w.t.Helper()
-	change(w, w.plane.(*unstructured.Unstructured), testworld.Whole, func(o *unstructured.Unstructured) {
+	change(w, w.plane.(*unstructured.Unstructured), integration.Whole, func(o *unstructured.Unstructured) {
 		w.Expect(unstructured.SetNestedField(o.Object, int64(replicas), "spec", "replicas")).To(Succeed())
 	})
 }
@@ -179,7 +179,7 @@ func (w *fixture) newMachine(name string) {
 
 func (w *fixture) joined(name string) {
 	w.t.Helper()
-	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, testworld.Status, func(m *clusterv1.Machine) {
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, integration.Status, func(m *clusterv1.Machine) {
 		m.Status.NodeRef = clusterv1.MachineNodeReference{Name: name}
 		conditions.Set(m, metav1.Condition{Type: clusterv1.MachineNodeReadyCondition, Status: metav1.ConditionTrue, Reason: "Ready"})
 	})
@@ -187,7 +187,7 @@ func (w *fixture) joined(name string) {
 
 func (w *fixture) setCondition(name, condition string, is metav1.ConditionStatus, reason string) {
 	w.t.Helper()
-	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, testworld.Status, func(m *clusterv1.Machine) {
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, integration.Status, func(m *clusterv1.Machine) {
 		conditions.Set(m, metav1.Condition{Type: condition, Status: is, Reason: reason})
 	})
 }
@@ -202,7 +202,7 @@ func (w *fixture) delete(name string) {
 // isDeleted removes a machine that is no longer held.
 func (w *fixture) isDeleted(name string) {
 	w.t.Helper()
-	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, testworld.Whole, func(m *clusterv1.Machine) { m.Finalizers = nil })
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, integration.Whole, func(m *clusterv1.Machine) { m.Finalizers = nil })
 }
 
 // hook returns the value of a machine's hook, and whether it has one.
@@ -251,7 +251,7 @@ func (w *fixture) protected(status metav1.ConditionStatus, reason, message strin
 
 func (w *fixture) setWanted(wanted bool) {
 	w.t.Helper()
-	change(w, &providertest.Cluster{ObjectMeta: w.meta("infra")}, testworld.Whole, func(infra *providertest.Cluster) {
+	change(w, &providertest.Cluster{ObjectMeta: w.meta("infra")}, integration.Whole, func(infra *providertest.Cluster) {
 		infra.Spec.Distribution.ControlPlane.ProtectQuorum = &wanted
 	})
 }
@@ -260,7 +260,7 @@ func (w *fixture) setWanted(wanted bool) {
 func (w *fixture) start() {
 	w.t.Helper()
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
-	w.stop = testworld.Start(w.t, cmp.Or(w.config, apiServer), nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
+	w.stop = integration.Start(w.t, cmp.Or(w.config, apiServer), nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return (&quorum.Reconciler{
 			Client: w.writer(mgr.GetClient()), Live: w.reader(mgr.GetAPIReader()), Provider: providertest.Provider{}, Recorder: w.recorder,
 		}).SetupWithManager(ctx, mgr, "", watch.Concurrency(2))

@@ -30,10 +30,10 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/rebalance"
 	"github.com/faultline-io/faultline/shared/testenv"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 var (
@@ -114,7 +114,9 @@ func (w *fixture) cluster() {
 	w.user().Cluster(infra)
 }
 
-func (w *fixture) user() testworld.User { return testworld.User{T: w.t, G: w.WithT, Client: w.client} }
+func (w *fixture) user() integration.User {
+	return integration.User{T: w.t, G: w.WithT, Client: w.client}
+}
 
 // plane returns the simulated control plane.
 func (w *fixture) plane() providertest.ControlPlane {

@@ -16,9 +16,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/rebalance"
-	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -121,7 +121,7 @@ func TestInventoryChanges(t *testing.T) {
 	w := newFixture(t, "abc", "abc")
 	entry := w.install("kubeadm", "ControlPlaneProvider", "v1.14.2")
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
-	testworld.Start(t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
+	integration.Start(t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
 		r := w.reconciler(mgr.GetClient())
 		return r.SetupWithManager(ctx, mgr, "", watch.Concurrency(1))
 	})

@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -30,7 +30,7 @@ func (w *fixture) start() *counting {
 	w.t.Helper()
 	writes := &counting{}
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
-	testworld.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
+	integration.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
 		writes.Client = mgr.GetClient()
 		r := w.reconciler(writes)
 		r.Clock = clock.RealClock{}

@@ -14,16 +14,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/spread"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // recording returns a reconciler whose events are stored like those of every controller.
 func (w *fixture) recording() *spread.Reconciler {
 	w.t.Helper()
 	r := w.reconciler(api)
-	testworld.Start(w.t, apiServer, nil, ctrl.Options{Scheme: scheme}, func(_ context.Context, mgr ctrl.Manager) error {
+	integration.Start(w.t, apiServer, nil, ctrl.Options{Scheme: scheme}, func(_ context.Context, mgr ctrl.Manager) error {
 		r.Recorder = manager.Recorder(mgr, "spread")
 		return nil
 	})

@@ -33,11 +33,11 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/spread"
 	"github.com/faultline-io/faultline/shared/testenv"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // All tests share a real API server; every test has its own namespace.
@@ -109,14 +109,14 @@ func (w *fixture) create(o client.Object) {
 // change applies a change to the latest state of an object.
 func change[T client.Object](w *fixture, o T, status bool, how func(T)) {
 	w.t.Helper()
-	write := testworld.Whole
+	write := integration.Whole
 	if status {
-		write = testworld.Status
+		write = integration.Status
 	}
-	testworld.Update(w.user(), o, write, how)
+	integration.Update(w.user(), o, write, how)
 }
 
-func (w *fixture) user() testworld.User { return testworld.User{T: w.t, G: w.WithT, Client: api} }
+func (w *fixture) user() integration.User { return integration.User{T: w.t, G: w.WithT, Client: api} }
 
 // domains publishes domains written as "a b=2 c!Cordoned" that have existed for a day.
 func (w *fixture) domains(text string) {

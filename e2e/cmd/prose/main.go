@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command prose fails when comments, strings or pages of the repository have words that the list of package prose replaces.
+// Command prose fails when comments, strings or pages of the repository have words that the documentation of Kubernetes does not use.
+// The list is words.yaml.
 package main
 
 import (
@@ -13,7 +14,6 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/faultline-io/faultline/e2e/prose"
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
@@ -33,7 +33,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := tool.ParseWords(flags, args); err != nil {
 		return err
 	}
-	list, err := prose.Words()
+	list, err := Words()
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 	}
 	if found > 0 {
-		return fmt.Errorf("%d hits: rewrite the sentences, or allow a technical term in e2e/prose/words.yaml with the reason", found)
+		return fmt.Errorf("%d hits: rewrite the sentences, or allow a technical term in e2e/cmd/prose/words.yaml with the reason", found)
 	}
 	return nil
 }

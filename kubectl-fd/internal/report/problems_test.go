@@ -24,13 +24,13 @@ import (
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/publish"
 	"github.com/faultline-io/faultline/shared/rebalance"
 	"github.com/faultline-io/faultline/shared/spread"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // controllers are those that write the reported state, without a provider's own controllers.
@@ -89,7 +89,7 @@ func (c *controllers) look(t *testing.T, key client.ObjectKey) {
 }
 
 // shown returns the output of kubectl fd plan for a cluster, as one line.
-func (c *controllers) shown(t *testing.T, o *testworld.Objects) string {
+func (c *controllers) shown(t *testing.T, o *integration.Objects) string {
 	t.Helper()
 	g, machines := NewWithT(t), &clusterv1.MachineList{}
 	g.Expect(c.client.List(t.Context(), machines, client.MatchingLabels{clusterv1.ClusterNameLabel: o.Name})).To(Succeed())
@@ -108,7 +108,7 @@ func (c *controllers) shown(t *testing.T, o *testworld.Objects) string {
 func TestPlanExplainsProblems(t *testing.T) {
 	t.Parallel()
 	c := newControllers(t)
-	world := testworld.Environment{
+	environment := integration.Environment{
 		Client: c.client, Namespace: "ns", Provider: providertest.Provider{Seen: c.seen}, Domains: [3]string{"a", "b", "c"}, AcceptsAll: true,
 		Group: providertest.GroupVersion.Group, ClusterKind: "Cluster", MachineKind: "Machine",
 		Cluster: func(provider.Cluster) {}, Machine: func(client.Object) {},
@@ -116,7 +116,7 @@ func TestPlanExplainsProblems(t *testing.T) {
 			machine.(*providertest.Machine).Status = provider.Location{Domain: domain, Exists: true}
 		},
 		Look: c.look,
-		Shown: func(t *testing.T, o *testworld.Objects, says []string) {
+		Shown: func(t *testing.T, o *integration.Objects, says []string) {
 			t.Helper()
 			text := c.shown(t, o)
 			for _, part := range says {
@@ -124,5 +124,5 @@ func TestPlanExplainsProblems(t *testing.T) {
 			}
 		},
 	}
-	world.Play(t, testworld.Rows())
+	environment.Run(t, integration.Rows())
 }

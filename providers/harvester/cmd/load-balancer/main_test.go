@@ -26,9 +26,9 @@ import (
 	networkv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // timeout is generous, for a busy machine; only failing tests wait that long.
@@ -120,7 +120,7 @@ func testInstalled(t *testing.T, c client.Client) {
 	t.Helper()
 	g := within(t)
 	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.0.0.0/24"}}}}
-	testworld.NewUser(t, c, timeout).Create(pool)
+	integration.NewUser(t, c, timeout).Create(pool)
 	g.Expect(pool.Labels).To(HaveKeyWithValue(lbv1.GlobalPoolLabel, "false"))
 
 	lb := &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: lbv1.LoadBalancerSpec{

@@ -14,14 +14,14 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/placement"
+	"github.com/faultline-io/faultline/shared/integration"
 	seam "github.com/faultline-io/faultline/shared/provider"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 func TestInvalidFailureDomainsAreReported(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 3, 2)
-	played := testworld.Environment{
+	environment := integration.Environment{
 		Client: w.client, Namespace: w.name, Provider: placement.Harvester{}, Domains: [3]string{zoneName(1), zoneName(2), zoneName(3)},
 		Group: infrav1.GroupVersion.Group, ClusterKind: "HarvesterCluster", MachineKind: "HarvesterMachine",
 		Cluster: func(cluster seam.Cluster) {
@@ -39,5 +39,5 @@ func TestInvalidFailureDomainsAreReported(t *testing.T) {
 			})
 		},
 	}
-	played.Play(t, testworld.Rows())
+	environment.Run(t, integration.Rows())
 }

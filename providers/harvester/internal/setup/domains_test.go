@@ -18,7 +18,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // workers creates machines of MachineDeployment md in cluster c, without a failure domain.
@@ -225,7 +225,7 @@ func TestFailureDomainFollowsMigrationAndHostLabel(t *testing.T) {
 	})
 	vmi := w.waitForProvisioned(machine)
 	to := map[string]string{zoneName(1): "h-2-1", zoneName(2): "h-1-1"}[machine.Status.FailureDomain]
-	w.Expect(to).NotTo(BeEmpty(), "%s", testworld.Describe(cluster))
+	w.Expect(to).NotTo(BeEmpty(), "%s", integration.Describe(cluster))
 	w.Expect(sim.Migrate(t.Context(), client.ObjectKeyFromObject(vmi), w.name+"-"+to)).To(Succeed())
 	before := machine.Status.FailureDomain
 	w.Eventually(func(g Gomega) {

@@ -14,7 +14,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // withLoadBalancer gives the cluster a load balancer as endpoint, with an address from a DHCP server.
@@ -51,7 +51,7 @@ func TestEndpointBackendsAreOwnControlPlane(t *testing.T) {
 	w.Eventually(func() []string { return w.backends(cluster) }).Should(Equal([]string{mine.Status.Interfaces[0].IP}))
 	w.Expect(cluster.Spec.ControlPlaneEndpoint).To(Equal(published))
 	w.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
-	w.Expect(conditions.IsTrue(cluster, clusterv1.ReadyCondition)).To(BeTrue(), "%s", testworld.Describe(cluster))
+	w.Expect(conditions.IsTrue(cluster, clusterv1.ReadyCondition)).To(BeTrue(), "%s", integration.Describe(cluster))
 
 	other.waitForReason(namesake, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
 	w.Expect(w.backends(namesake)).To(BeEmpty(), "it has the same name, and is in the same namespace of Harvester")

@@ -18,7 +18,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 func (w *fixture) machinesOnHarvester() []kubevirtv1.VirtualMachine {
@@ -65,7 +65,7 @@ func TestMachineRejectedByQuotaIsCreatedLater(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, 1, 1)
 	w.cluster("c")
-	quota := testworld.User{T: t, G: w.WithT, Client: w.harvester}.Quota(w.name, "count/virtualmachines.kubevirt.io", 0)
+	quota := integration.User{T: t, G: w.WithT, Client: w.harvester}.Quota(w.name, "count/virtualmachines.kubevirt.io", 0)
 
 	machine := w.machine("c", "m", zoneName(1))
 	w.Expect(w.waitForReason(machine, infrav1.MachineCreatedCondition, infrav1.VirtualMachineRefusedReason)).To(ContainSubstring("exceeded quota"))

@@ -26,9 +26,9 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/setup"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	"github.com/faultline-io/faultline/shared/controllers"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/rebalance"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // waitTimeout is the timeout of waits. It is long because the machine can be busy; only a failing test waits that long.
@@ -129,7 +129,7 @@ func (w *fixture) manage(watchFilter string) func() {
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
 	manager.StripObjects(&options.Cache)
 	w.metrics = prometheus.NewRegistry()
-	return testworld.Start(w.t, w.config, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
+	return integration.Start(w.t, w.config, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return setup.Add(ctx, mgr, setup.Options{
 			WatchFilter: watchFilter, Namespace: w.name, Metrics: w.metrics, Clusters: 5, Machines: 20, Labels: 5, Workloads: 2,
 			Common: controllers.Options{KubeadmVersion: rebalance.OldestTested},
@@ -157,13 +157,13 @@ func (w *fixture) onHarvester(objects ...client.Object) {
 // update applies change to the latest object, retrying on conflict.
 func update[T client.Object](w *fixture, o T, change func(T)) {
 	w.t.Helper()
-	testworld.Update(w.user(), o, testworld.Whole, change)
+	integration.Update(w.user(), o, integration.Whole, change)
 }
 
 // updateOnHarvester is update on Harvester.
 func updateOnHarvester[T client.Object](w *fixture, o T, change func(T)) {
 	w.t.Helper()
-	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: w.harvester}, o, testworld.Whole, change)
+	integration.Update(integration.User{T: w.t, G: w.WithT, Client: w.harvester}, o, integration.Whole, change)
 }
 
 // cluster creates a Cluster with its HarvesterCluster and a kubeconfig. Its failure domains are discovered; its endpoint is preset.
@@ -215,7 +215,7 @@ func (w *fixture) waitForProvisioned(machine *infrav1.HarvesterMachine) *kubevir
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-		g.Expect(ptr.Deref(machine.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", testworld.Describe(machine))
+		g.Expect(ptr.Deref(machine.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", integration.Describe(machine))
 	}).Should(Succeed())
 	return w.instance(machine.Name)
 }
@@ -237,7 +237,7 @@ func (w *fixture) zoneOf(vmi *kubevirtv1.VirtualMachineInstance) string {
 }
 
 // waitForReason waits until a condition has the reason, and returns its message.
-func (w *fixture) waitForReason(o testworld.Conditioned, conditionType, reason string) string {
+func (w *fixture) waitForReason(o integration.Conditioned, conditionType, reason string) string {
 	w.t.Helper()
 	return w.user().Condition(o, conditionType, reason)
 }
@@ -257,8 +257,8 @@ func (w *fixture) events(reason string) func() []string {
 }
 
 // user returns the user of the management cluster who changes objects.
-func (w *fixture) user() testworld.User {
-	return testworld.User{T: w.t, G: w.WithT, Client: w.client}
+func (w *fixture) user() integration.User {
+	return integration.User{T: w.t, G: w.WithT, Client: w.client}
 }
 
 // remove deletes a HarvesterMachine with its Machine, as Cluster API would, and waits until neither exists.
@@ -270,5 +270,5 @@ func (w *fixture) remove(machine *infrav1.HarvesterMachine) {
 // waitForDeletion waits until the object no longer exists.
 func (w *fixture) waitForDeletion(from client.Client, o client.Object) {
 	w.t.Helper()
-	testworld.User{T: w.t, G: w.WithT, Client: from}.WaitForDeletion(o)
+	integration.User{T: w.t, G: w.WithT, Client: from}.WaitForDeletion(o)
 }

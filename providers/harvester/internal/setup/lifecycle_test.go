@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 func TestMachineLifecycleInFailureDomain(t *testing.T) {
@@ -59,7 +59,7 @@ func TestFailureDomainsAreZonesOfHosts(t *testing.T) {
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
 		g.Expect(cluster.Status.FailureDomains).To(ConsistOf(
-			HaveField("Name", "zone-1"), HaveField("Name", "zone-2"), HaveField("Name", "zone-3")), "%s", testworld.Describe(cluster))
-		g.Expect(ptr.Deref(cluster.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", testworld.Describe(cluster))
+			HaveField("Name", "zone-1"), HaveField("Name", "zone-2"), HaveField("Name", "zone-3")), "%s", integration.Describe(cluster))
+		g.Expect(ptr.Deref(cluster.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", integration.Describe(cluster))
 	}).Should(Succeed())
 }

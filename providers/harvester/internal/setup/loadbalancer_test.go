@@ -20,7 +20,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // Faultline's own load balancer manager runs on this Harvester.
@@ -79,7 +79,7 @@ func (w *fixture) startLoadBalancerManager() {
 	w.Expect(err).NotTo(HaveOccurred())
 	harvesterScheme := runtime.NewScheme()
 	w.Expect(simulator.AddToScheme(harvesterScheme)).To(Succeed())
-	testworld.Start(w.t, config, nil, ctrl.Options{Scheme: harvesterScheme}, func(ctx context.Context, mgr ctrl.Manager) error {
+	integration.Start(w.t, config, nil, ctrl.Options{Scheme: harvesterScheme}, func(ctx context.Context, mgr ctrl.Manager) error {
 		return balancer.Add(ctx, mgr, balancer.Options{Pools: 2, LoadBalancers: 4, Dial: func(context.Context, string, string) (net.Conn, error) {
 			here, _ := net.Pipe()
 			return here, nil

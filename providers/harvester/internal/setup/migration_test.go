@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 func TestMachinesInPlaceFollowsMigrationAndHostLabels(t *testing.T) {
@@ -46,7 +46,7 @@ func TestMachinesInPlaceFollowsMigrationAndHostLabels(t *testing.T) {
 // expectZone waits until the machine's status and its Node's label name the zone.
 func (w *fixture) expectZone(machine *infrav1.HarvesterMachine, zone string) {
 	w.t.Helper()
-	testworld.IsIn(w.user(), machine, func(m *infrav1.HarvesterMachine) string { return m.Status.FailureDomain }, zone)
+	integration.IsIn(w.user(), machine, func(m *infrav1.HarvesterMachine) string { return m.Status.FailureDomain }, zone)
 	w.Eventually(func(g Gomega) {
 		node := &corev1.Node{}
 		g.Expect(w.client.Get(w.t.Context(), client.ObjectKey{Name: machine.Name}, node)).To(Succeed())

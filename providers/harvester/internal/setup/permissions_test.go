@@ -14,7 +14,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // restrictAccount gives the test an account that may read cluster-scoped objects, do anything in the test's namespace, and read namespace
@@ -65,7 +65,7 @@ func TestMissingNamespacePermissionDelaysOnlyItsMachines(t *testing.T) {
 	// The denied kinds have enqueued all machines. Those that do not need these kinds are not blocked.
 	w.waitForProvisioned(w.machine("c", "next", zoneName(1)))
 	w.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(runs), runs)).To(Succeed())
-	w.Expect(conditions.IsTrue(runs, infrav1.InfrastructureReadyCondition)).To(BeTrue(), "%s", testworld.Describe(runs))
+	w.Expect(conditions.IsTrue(runs, infrav1.InfrastructureReadyCondition)).To(BeTrue(), "%s", integration.Describe(runs))
 	w.remove(runs)
 	w.remove(wrong)
 	w.Expect(w.machinesOnHarvester()).To(HaveLen(1))

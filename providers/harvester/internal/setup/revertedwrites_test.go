@@ -20,7 +20,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // waitForFinalizer waits until the machine has its finalizer, and no condition reports removed metadata.
@@ -83,22 +83,22 @@ func TestConflictingOrRevertedWritesBackOff(t *testing.T) {
 	w.config = config
 	admin, err := clientcmd.RESTConfigFromKubeConfig(w.sim.Kubeconfig())
 	w.Expect(err).NotTo(HaveOccurred())
-	onHarvester, config := testworld.User{T: t, G: w.WithT, Client: w.harvester}.Contention(admin, "")
+	onHarvester, config := integration.User{T: t, G: w.WithT, Client: w.harvester}.Contention(admin, "")
 	onHarvester.Events = w.client
-	w.identity(testworld.Kubeconfig(w.user(), config, "default"))
+	w.identity(integration.Kubeconfig(w.user(), config, "default"))
 	w.start()
 	cluster := w.cluster("c", withLoadBalancer)
 	w.waitForReason(cluster, infrav1.LoadBalancerReadyCondition, infrav1.LoadBalancerNoBackendMachineReason)
 	quarrel.About(
-		testworld.Marked{Object: cluster, Mark: infrav1.ClusterFinalizer},
-		testworld.Marked{Object: &corev1.Secret{ObjectMeta: w.meta("identity")}, Mark: infrav1.IdentitySecretFinalizer},
+		integration.Marked{Object: cluster, Mark: infrav1.ClusterFinalizer},
+		integration.Marked{Object: &corev1.Secret{ObjectMeta: w.meta("identity")}, Mark: infrav1.IdentitySecretFinalizer},
 	)
 	list := &lbv1.LoadBalancerList{}
 	w.Expect(w.harvester.List(t.Context(), list, client.InNamespace(w.name))).To(Succeed())
 	w.Expect(list.Items).To(HaveLen(1))
 	lb := &list.Items[0]
 	// One after the other: the Service is not reconciled while a write of its load balancer conflicts.
-	onHarvester.About(testworld.Marked{Object: lb, Mark: clusterv1.ClusterNameLabel})
+	onHarvester.About(integration.Marked{Object: lb, Mark: clusterv1.ClusterNameLabel})
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: lb.Namespace, Name: lb.Name}}
-	onHarvester.About(testworld.Marked{Object: service, Mark: clusterv1.ClusterNameLabel})
+	onHarvester.About(integration.Marked{Object: service, Mark: clusterv1.ClusterNameLabel})
 }

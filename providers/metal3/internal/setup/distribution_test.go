@@ -15,14 +15,14 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 	seam "github.com/faultline-io/faultline/shared/provider"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 func TestMisconfiguredFailureDomainsAreReported(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, simulator.Racks(3, 2))
-	played := testworld.Environment{
+	environment := integration.Environment{
 		Client: f.client, Namespace: f.name, Provider: placement.Metal3{}, Domains: [3]string{"rack-1", "rack-2", "rack-3"},
 		Group: infrav1.GroupVersion.Group, ClusterKind: "Metal3Cluster", MachineKind: "Metal3Machine",
 		Cluster: func(cluster seam.Cluster) {
@@ -41,5 +41,5 @@ func TestMisconfiguredFailureDomainsAreReported(t *testing.T) {
 			metal3.Status.FailureDomain = domain
 		},
 	}
-	played.Play(t, testworld.Rows())
+	environment.Run(t, integration.Rows())
 }

@@ -17,7 +17,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // domain returns the published failure domain.
@@ -40,7 +40,7 @@ func TestPublishedDomains(t *testing.T) {
 	f.waitForProvisioned(f.machine("one", "cp-0", "rack-1"))
 	f.Eventually(func(g Gomega) {
 		f.get(infra)
-		g.Expect(ptr.Deref(infra.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", testworld.Describe(infra))
+		g.Expect(ptr.Deref(infra.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", integration.Describe(infra))
 		g.Expect(domain(infra, "rack-1").Attributes).To(And(HaveKeyWithValue("region", "north"), HaveKeyWithValue("hosts", "3"), HaveKeyWithValue("freeHosts", "2"),
 			HaveKeyWithValue("state", "Active")))
 	}).Should(Succeed())
@@ -58,16 +58,16 @@ func TestUnhealthyDomains(t *testing.T) {
 	}, "rack-1", "rack-2", "rack-3", "rack-9")
 	f.Eventually(func(g Gomega) {
 		f.get(infra)
-		g.Expect(domain(infra, "rack-1").ControlPlane).To(HaveValue(BeTrue()), "%s", testworld.Describe(infra))
+		g.Expect(domain(infra, "rack-1").ControlPlane).To(HaveValue(BeTrue()), "%s", integration.Describe(infra))
 		g.Expect(domain(infra, "rack-9").Attributes).To(HaveKeyWithValue("reason", infrav1.FailureDomainWithoutHostsReason))
 	}).Should(Succeed())
 	f.Expect(f.sim.LoseDomain(t.Context(), "rack-1")).To(Succeed())
 	f.Eventually(func(g Gomega) {
 		f.get(infra)
-		g.Expect(domain(infra, "rack-1").Attributes).To(HaveKeyWithValue("reason", infrav1.FailureDomainHostsUnhealthyReason), "%s", testworld.Describe(infra))
+		g.Expect(domain(infra, "rack-1").Attributes).To(HaveKeyWithValue("reason", infrav1.FailureDomainHostsUnhealthyReason), "%s", integration.Describe(infra))
 		g.Expect(domain(infra, "rack-1").ControlPlane).To(HaveValue(BeFalse()), "KCP puts no new machine there")
 	}).Should(Succeed())
-	f.Expect(testworld.Describe(infra)).To(ContainSubstring("failure domain rack-1: 2 hosts, 2 without power: repair the BareMetalHosts"))
+	f.Expect(integration.Describe(infra)).To(ContainSubstring("failure domain rack-1: 2 hosts, 2 without power: repair the BareMetalHosts"))
 	f.Expect(domain(infra, "rack-1").Attributes).To(HaveKeyWithValue("freeHosts", "0"))
 	machine := f.machine("one", "cp-0", "rack-1")
 	f.waitForReason(machine, infrav1.FailureDomainHostsUnhealthyReason)
@@ -82,11 +82,11 @@ func TestUndeclaredDomainLabelIsReported(t *testing.T) {
 	infra := f.cluster("one", "rack-1")
 	f.Eventually(func(g Gomega) {
 		f.get(infra)
-		g.Expect(testworld.Describe(infra)).To(ContainSubstring("not a failure domain of any Metal3Cluster of the namespace: rack-2 (2)"))
+		g.Expect(integration.Describe(infra)).To(ContainSubstring("not a failure domain of any Metal3Cluster of the namespace: rack-2 (2)"))
 	}).Should(Succeed())
 	f.cluster("two", "rack-2")
 	update(f, infra, func(infra *infrav1.Metal3Cluster) { infra.Labels["again"] = "" })
-	f.Eventually(func() string { return testworld.Describe(f.get(infra).(*infrav1.Metal3Cluster)) }).ShouldNot(ContainSubstring("rack-2"))
+	f.Eventually(func() string { return integration.Describe(f.get(infra).(*infrav1.Metal3Cluster)) }).ShouldNot(ContainSubstring("rack-2"))
 }
 
 func TestClusterIsDeletedAfterItsMachines(t *testing.T) {
@@ -157,7 +157,7 @@ func TestClusterReportsUnlabelledHosts(t *testing.T) {
 	})
 	f.Eventually(func(g Gomega) {
 		f.get(infra)
-		g.Expect(infra.Status.Initialization.Provisioned).To(HaveValue(BeTrue()), "%s", testworld.Describe(infra))
+		g.Expect(infra.Status.Initialization.Provisioned).To(HaveValue(BeTrue()), "%s", integration.Describe(infra))
 	}).Should(Succeed())
 	f.Expect(domain(infra, "rack-1").ControlPlane).To(HaveValue(BeTrue()))
 	f.waitForCondition(infra, infrav1.Metal3ClusterFailureDomainsReadyCondition, infrav1.Metal3ClusterFailureDomainsNotActiveReason)

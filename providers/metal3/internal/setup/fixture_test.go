@@ -24,9 +24,9 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/setup"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	"github.com/faultline-io/faultline/shared/controllers"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/rebalance"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // timeout is a timeout for busy machines; only a failing test waits that long.
@@ -107,7 +107,7 @@ func (f *fixture) manage(watchFilter string) func() {
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(f.name, f.name)}
 	setup.CacheOptions(&options.Cache)
 	f.metrics = prometheus.NewRegistry()
-	return testworld.Start(f.t, f.config, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
+	return integration.Start(f.t, f.config, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return setup.Add(ctx, mgr, setup.Options{
 			WatchFilter: watchFilter, Metrics: f.metrics, Clusters: 5, Machines: 20, DataTemplates: 2, Data: 5, Workloads: 2,
 			Common: controllers.Options{KubeadmVersion: rebalance.OldestTested},
@@ -141,13 +141,13 @@ func (f *fixture) host(name string) *bmov1alpha1.BareMetalHost {
 // update applies change to the latest object, retrying on conflict.
 func update[T client.Object](f *fixture, o T, change func(T)) {
 	f.t.Helper()
-	testworld.Update(f.user(), o, testworld.Whole, change)
+	integration.Update(f.user(), o, integration.Whole, change)
 }
 
 // updateStatus is update for the status.
 func updateStatus[T client.Object](f *fixture, o T, change func(T)) {
 	f.t.Helper()
-	testworld.Update(f.user(), o, testworld.Status, change)
+	integration.Update(f.user(), o, integration.Status, change)
 }
 
 // cluster creates a Cluster with its Metal3Cluster and a kubeconfig. The failure domains are also for control planes.
@@ -189,7 +189,7 @@ func (f *fixture) waitForProvisioned(machine *infrav1.Metal3Machine) *bmov1alpha
 	f.t.Helper()
 	f.Eventually(func(g Gomega) {
 		g.Expect(f.client.Get(f.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-		g.Expect(ptr.Deref(machine.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", testworld.Describe(machine))
+		g.Expect(ptr.Deref(machine.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", integration.Describe(machine))
 	}).Should(Succeed())
 	return f.host(hostOf(machine))
 }
@@ -207,14 +207,14 @@ func (f *fixture) waitForReason(machine *infrav1.Metal3Machine, reason string) s
 }
 
 // waitForCondition waits until a condition has the reason, and returns its message.
-func (f *fixture) waitForCondition(o testworld.Conditioned, conditionType, reason string) string {
+func (f *fixture) waitForCondition(o integration.Conditioned, conditionType, reason string) string {
 	f.t.Helper()
 	return f.user().Condition(o, conditionType, reason)
 }
 
 // user returns the user that changes objects in the management cluster.
-func (f *fixture) user() testworld.User {
-	return testworld.User{T: f.t, G: f.WithT, Client: f.client}
+func (f *fixture) user() integration.User {
+	return integration.User{T: f.t, G: f.WithT, Client: f.client}
 }
 
 // deleteMachine deletes a Metal3Machine with its Machine, as Cluster API would, and waits for their deletion.

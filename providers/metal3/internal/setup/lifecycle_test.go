@@ -16,7 +16,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 const (
@@ -182,7 +182,7 @@ func TestDeleteWithoutTheBMCSecret(t *testing.T) {
 			f.Expect(f.client.Delete(t.Context(), machine)).To(Succeed())
 			f.Eventually(func(g Gomega) {
 				g.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-				g.Expect(testworld.Describe(machine)).To(ContainSubstring("repair the host, or delete the BareMetalHost"))
+				g.Expect(integration.Describe(machine)).To(ContainSubstring("repair the host, or delete the BareMetalHost"))
 			}).Should(Succeed())
 			repair(f, host)
 			f.waitForDeletion(machine)
@@ -225,7 +225,7 @@ func TestDeletionWaitsForDeprovisioning(t *testing.T) {
 	f.Expect(f.client.Delete(t.Context(), machine)).To(Succeed())
 	f.Eventually(func(g Gomega) {
 		g.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-		g.Expect(testworld.Describe(machine)).To(ContainSubstring("disk is stuck"))
+		g.Expect(integration.Describe(machine)).To(ContainSubstring("disk is stuck"))
 	}).Should(Succeed())
 	f.Expect(f.host(rack1).Spec.ConsumerRef).NotTo(BeNil())
 	f.sim.Heal(key)

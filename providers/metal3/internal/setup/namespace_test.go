@@ -14,7 +14,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // pooled creates a data template with an address from a pool, whose provider the test simulates.
@@ -53,7 +53,7 @@ func TestNamespaceDeletion(t *testing.T) {
 	deletion := f.user().DeleteNamespace(apiServer, f.name)
 	f.Eventually(func(g Gomega) {
 		g.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-		g.Expect(testworld.Describe(machine)).To(ContainSubstring("BareMetalHost " + host.Name + " is not deprovisioned: disk is stuck"))
+		g.Expect(integration.Describe(machine)).To(ContainSubstring("BareMetalHost " + host.Name + " is not deprovisioned: disk is stuck"))
 	}).Should(Succeed())
 	f.Expect(f.waitForCondition(cluster, infrav1.Metal3ClusterBaremetalInfrastructureReadyCondition, infrav1.Metal3ClusterWaitingForMachinesReason)).
 		To(ContainSubstring("Metal3Machine cp"))

@@ -14,7 +14,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 func TestRebalanceControlPlane(t *testing.T) {
@@ -26,7 +26,7 @@ func TestRebalanceControlPlane(t *testing.T) {
 		}}
 	}, "rack-1", "rack-2")
 	f.machineTemplate("template", false, "")
-	testworld.Move{
+	integration.Move{
 		User: f.user(), Infra: infra, Domains: [2]string{"rack-1", "rack-2"}, Template: "Metal3MachineTemplate",
 		Member: func(name, rack string, annotations map[string]string) client.Object {
 			machine := f.machine("one", name, rack, func(machine *clusterv1.Machine, metal3 *infrav1.Metal3Machine) {
@@ -42,9 +42,9 @@ func TestRebalanceControlPlane(t *testing.T) {
 			})
 			f.Eventually(func(g Gomega) {
 				f.get(infra)
-				g.Expect(domain(infra, "rack-3").ControlPlane).To(HaveValue(BeTrue()), "%s", testworld.Describe(infra))
+				g.Expect(domain(infra, "rack-3").ControlPlane).To(HaveValue(BeTrue()), "%s", integration.Describe(infra))
 			}).Should(Succeed())
 			return "rack-3"
 		},
-	}.Play()
+	}.Run()
 }

@@ -15,7 +15,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 const notValid = "firmware cannot be used with the driver of this host"
@@ -115,7 +115,7 @@ func TestDeletionReportsRefusal(t *testing.T) {
 	f.waitForProvisioned(machine)
 	accept := f.refuseUpdates(rack1)
 	f.Expect(f.client.Delete(t.Context(), machine)).To(Succeed())
-	f.Eventually(func() string { return testworld.Describe(f.get(machine).(*infrav1.Metal3Machine)) }).Should(ContainSubstring(notValid))
+	f.Eventually(func() string { return integration.Describe(f.get(machine).(*infrav1.Metal3Machine)) }).Should(ContainSubstring(notValid))
 	accept()
 	f.waitForDeletion(machine)
 }

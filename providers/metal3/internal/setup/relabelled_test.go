@@ -10,7 +10,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 func TestMachineReportsRelabelledHost(t *testing.T) {
@@ -20,7 +20,7 @@ func TestMachineReportsRelabelledHost(t *testing.T) {
 	machine := f.machine("one", "cp-0", "rack-1")
 	host := f.waitForProvisioned(machine)
 	isIn := func(rack string) {
-		testworld.IsIn(f.user(), machine, func(m *infrav1.Metal3Machine) string { return m.Status.FailureDomain }, rack)
+		integration.IsIn(f.user(), machine, func(m *infrav1.Metal3Machine) string { return m.Status.FailureDomain }, rack)
 	}
 	isIn("rack-1")
 	f.user().InPlace(f.metrics, cluster)

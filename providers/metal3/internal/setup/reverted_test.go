@@ -18,7 +18,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // kept waits until the removal of an annotation or finalizer is no longer reported.
@@ -90,14 +90,14 @@ func TestRevertedWritesAreRepeatedWithBackoff(t *testing.T) {
 	data := &infrav1.Metal3Data{ObjectMeta: f.meta("addressed-1")}
 	f.Eventually(func() error { return f.client.Get(t.Context(), client.ObjectKeyFromObject(data), data) }).Should(Succeed())
 	quarrel.About(
-		testworld.Marked{Object: &infrav1.Metal3Cluster{ObjectMeta: f.meta("one")}, Mark: infrav1.ClusterFinalizer},
-		testworld.Marked{Object: &infrav1.Metal3DataTemplate{ObjectMeta: f.meta("addressed")}, Mark: infrav1.DataTemplateFinalizer},
-		testworld.Marked{Object: machine, Mark: infrav1.MachineFinalizer},
-		testworld.Marked{Object: data, Mark: infrav1.DataFinalizer},
+		integration.Marked{Object: &infrav1.Metal3Cluster{ObjectMeta: f.meta("one")}, Mark: infrav1.ClusterFinalizer},
+		integration.Marked{Object: &infrav1.Metal3DataTemplate{ObjectMeta: f.meta("addressed")}, Mark: infrav1.DataTemplateFinalizer},
+		integration.Marked{Object: machine, Mark: infrav1.MachineFinalizer},
+		integration.Marked{Object: data, Mark: infrav1.DataFinalizer},
 	)
 	quarrel.About(
-		testworld.Marked{Object: &infrav1.Metal3DataClaim{ObjectMeta: f.meta("given")}, Mark: infrav1.DataClaimFinalizer},
-		testworld.Marked{Object: host, Mark: clusterctlv1.BlockMoveAnnotation},
-		testworld.Marked{Object: &ipamclusterv1.IPAddressClaim{ObjectMeta: f.meta("addressed-1-p")}, Mark: infrav1.DataFinalizer},
+		integration.Marked{Object: &infrav1.Metal3DataClaim{ObjectMeta: f.meta("given")}, Mark: infrav1.DataClaimFinalizer},
+		integration.Marked{Object: host, Mark: clusterctlv1.BlockMoveAnnotation},
+		integration.Marked{Object: &ipamclusterv1.IPAddressClaim{ObjectMeta: f.meta("addressed-1-p")}, Mark: infrav1.DataFinalizer},
 	)
 }

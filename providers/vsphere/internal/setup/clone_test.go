@@ -23,7 +23,7 @@ const (
 	diskTemplate  = "disk"  // has a disk of 30 GiB
 )
 
-// newFixtureWithTemplates returns a world without failure domains, with additional templates.
+// newFixtureWithTemplates returns a fixture without failure domains, with additional templates.
 func newFixtureWithTemplates(t *testing.T, templates ...simulator.Template) *fixture {
 	t.Helper()
 	layout := simulator.ThreeZones()

@@ -16,10 +16,10 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/clustermodule"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
-// newFixtureWithModules returns a world without failure domains in which cluster "one" has cluster modules, a control plane "plane" and a
+// newFixtureWithModules returns a fixture without failure domains in which cluster "one" has cluster modules, a control plane "plane" and a
 // MachineDeployment "workers".
 func newFixtureWithModules(t *testing.T, changes ...func(*infrav1.VSphereCluster)) (*fixture, *infrav1.VSphereCluster) {
 	t.Helper()
@@ -257,7 +257,7 @@ func TestCopiedClusterKeepsOriginalModules(t *testing.T) {
 	})
 	w.Eventually(func(g Gomega) {
 		w.get(copied)
-		g.Expect(copied.Spec.ClusterModules).To(BeEmpty(), "%s", testworld.Describe(copied))
+		g.Expect(copied.Spec.ClusterModules).To(BeEmpty(), "%s", integration.Describe(copied))
 	}).Should(Succeed())
 	w.Expect(w.client.Delete(t.Context(), copied)).To(Succeed())
 	w.waitForDeletion(copied)

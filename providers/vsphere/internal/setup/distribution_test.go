@@ -17,15 +17,15 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/provider"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 	seam "github.com/faultline-io/faultline/shared/provider"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 func TestInvalidDistributionIsReported(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, simulator.ThreeZones())
 	zones := w.threeZones()
-	played := testworld.Environment{
+	environment := integration.Environment{
 		Client: w.client, Namespace: w.name, Labels: map[string]string{clusterv1.WatchLabel: w.name}, Provider: provider.VSphere{},
 		Domains: [3]string{zones[0].Name, zones[1].Name, zones[2].Name},
 		Group:   infrav1.GroupVersion.Group, ClusterKind: "VSphereCluster", MachineKind: "VSphereMachine",
@@ -39,5 +39,5 @@ func TestInvalidDistributionIsReported(t *testing.T) {
 			})
 		},
 	}
-	played.Play(t, testworld.Rows())
+	environment.Run(t, integration.Rows())
 }

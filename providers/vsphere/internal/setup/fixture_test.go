@@ -31,9 +31,9 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/setup"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	"github.com/faultline-io/faultline/shared/controllers"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/rebalance"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // timeout is long enough for a busy machine; only failing tests wait that long.
@@ -74,7 +74,7 @@ func newFixture(t *testing.T, layout simulator.Layout, opts ...simulator.Option)
 	return w
 }
 
-// in returns the same world for a subtest.
+// in returns the same fixture for a subtest.
 func (w *fixture) in(t *testing.T) *fixture {
 	t.Helper()
 	inner := *w
@@ -117,7 +117,7 @@ func (w *fixture) start() {
 	w.t.Helper()
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
 	w.metrics = prometheus.NewRegistry()
-	w.stop = testworld.Start(w.t, cmp.Or(w.config, apiServer), user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
+	w.stop = integration.Start(w.t, cmp.Or(w.config, apiServer), user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return setup.Add(ctx, mgr, setup.Options{
 			CredentialsFile: w.file, Namespace: w.name, WatchFilter: w.name, Log: slog.New(slog.DiscardHandler),
 			Metrics: w.metrics, RetryAfter: cmp.Or(w.pause, time.Second),
@@ -150,13 +150,13 @@ func (w *fixture) get(o client.Object) client.Object {
 // update changes an object, retrying on conflict.
 func update[T client.Object](w *fixture, o T, change func(T)) {
 	w.t.Helper()
-	testworld.Update(w.user(), o, testworld.Whole, change)
+	integration.Update(w.user(), o, integration.Whole, change)
 }
 
 // updateStatus is update for the status.
 func updateStatus[T client.Object](w *fixture, o T, change func(T)) {
 	w.t.Helper()
-	testworld.Update(w.user(), o, testworld.Status, change)
+	integration.Update(w.user(), o, integration.Status, change)
 }
 
 // cluster creates a Cluster with its VSphereCluster, whose failure domains are the zones of this test.
@@ -247,19 +247,19 @@ func (w *fixture) waitForProvisioned(machine *infrav1.VSphereMachine) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-		g.Expect(ptr.Deref(machine.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", testworld.Describe(machine))
+		g.Expect(ptr.Deref(machine.Status.Initialization.Provisioned, false)).To(BeTrue(), "%s", integration.Describe(machine))
 	}).Should(Succeed())
 }
 
 // waitForCondition waits until a condition has the reason, and returns its message.
-func (w *fixture) waitForCondition(o testworld.Conditioned, conditionType, reason string) string {
+func (w *fixture) waitForCondition(o integration.Conditioned, conditionType, reason string) string {
 	w.t.Helper()
 	return w.user().Condition(o, conditionType, reason)
 }
 
 // user returns the user who changes objects in the management cluster.
-func (w *fixture) user() testworld.User {
-	return testworld.User{T: w.t, G: w.WithT, Client: w.client}
+func (w *fixture) user() integration.User {
+	return integration.User{T: w.t, G: w.WithT, Client: w.client}
 }
 
 // vms returns the virtual machines of the vCenter by name, without templates.
@@ -295,7 +295,7 @@ func (w *fixture) waitForTask(name string, calls string) *infrav1.VSphereVM {
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(vm), vm)).To(Succeed())
 		g.Expect(w.vc.Calls()[calls]).To(Equal(1))
-		g.Expect(vm.Status.TaskRef).NotTo(BeEmpty(), "%s", testworld.Describe(vm))
+		g.Expect(vm.Status.TaskRef).NotTo(BeEmpty(), "%s", integration.Describe(vm))
 		g.Expect(vm.Status.TaskOperation).To(Equal(operations[calls]), "the task recorded may be the one before")
 	}).Should(Succeed())
 	return vm

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 const provisionedCondition = infrav1.VSphereVMVirtualMachineProvisionedCondition
@@ -168,7 +168,7 @@ func TestMovedMachineWithCopyIsAmbiguous(t *testing.T) {
 	}).Should(Succeed())
 	w.Eventually(func(g Gomega) {
 		w.get(machine)
-		g.Expect(testworld.Describe(machine)).To(ContainSubstring("remove the copies"))
+		g.Expect(integration.Describe(machine)).To(ContainSubstring("remove the copies"))
 	}).Should(Succeed())
 	w.Consistently(w.countOperations, quietPeriod).Should(BeEmpty())
 	w.Expect(w.vc.DestroyVM("copy")).To(Succeed())

@@ -15,7 +15,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // forControlPlanes returns the domains that the cluster publishes for control planes, and the number of all published domains.
@@ -187,6 +187,6 @@ func TestAddedZoneDoesNotMakeARunningClusterNotReady(t *testing.T) {
 		_, known := domain(w.get(cluster).(*infrav1.VSphereCluster), added.Name)
 		return known.State
 	}).Should(Equal(faultlinev1.DomainCordoned))
-	w.Expect(conditions.IsTrue(cluster, clusterv1.ReadyCondition)).To(BeTrue(), "%s", testworld.Describe(cluster))
+	w.Expect(conditions.IsTrue(cluster, clusterv1.ReadyCondition)).To(BeTrue(), "%s", integration.Describe(cluster))
 	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
 }

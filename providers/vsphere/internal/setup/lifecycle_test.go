@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 func keyOf(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }
@@ -92,7 +92,7 @@ func TestPowerOffModesOfAGuestWithoutTools(t *testing.T) {
 	vm := w.vsphereVM("soft")
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
-		g.Expect(testworld.Describe(vm)).To(ContainSubstring("set powerOffMode to trySoft or hard"))
+		g.Expect(integration.Describe(vm)).To(ContainSubstring("set powerOffMode to trySoft or hard"))
 	}).Should(Succeed())
 	w.Expect(w.vms()["soft"].Power).To(Equal("poweredOn"))
 	update(w, soft, powerOff(infrav1.VirtualMachinePowerOpModeHard, 0))
@@ -122,7 +122,7 @@ func TestInvisibleMachineIsNotDeleted(t *testing.T) {
 	vm := w.vsphereVM("node")
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
-		g.Expect(testworld.Describe(vm)).To(ContainSubstring("does not show it in any folder"))
+		g.Expect(integration.Describe(vm)).To(ContainSubstring("does not show it in any folder"))
 	}).Should(Succeed())
 	w.Expect(w.vms()).To(HaveKey("node"))
 	w.Expect(w.vc.ShowVM("node")).To(Succeed())
@@ -171,7 +171,7 @@ func TestAddressesStayWhileAGuestRestarts(t *testing.T) {
 	w.Expect(machine.Status.Addresses).To(Equal(known))
 }
 
-func (w *fixture) waitForPaused(o testworld.Conditioned, reason string) {
+func (w *fixture) waitForPaused(o integration.Conditioned, reason string) {
 	w.t.Helper()
 	w.waitForCondition(o, clusterv1.PausedCondition, reason)
 }
@@ -185,7 +185,7 @@ func TestPausedClusterIsNotReconciled(t *testing.T) {
 	update(w, cluster, func(c *clusterv1.Cluster) { c.Spec.Paused = ptr.To(true) })
 	late := w.worker("late")
 	vm := w.vsphereVM("running")
-	for _, o := range []testworld.Conditioned{infra, running, late, vm} {
+	for _, o := range []integration.Conditioned{infra, running, late, vm} {
 		w.waitForPaused(o, clusterv1.PausedReason)
 	}
 	w.Expect(w.client.Delete(t.Context(), running)).To(Succeed())
@@ -261,7 +261,7 @@ func TestWatchFilter(t *testing.T) {
 		for _, o := range []client.Object{machine, zone, cluster, identity} {
 			w.get(o)
 			g.Expect(o.GetFinalizers()).To(BeEmpty())
-			g.Expect(o.(testworld.Conditioned).GetConditions()).To(BeEmpty())
+			g.Expect(o.(integration.Conditioned).GetConditions()).To(BeEmpty())
 		}
 		g.Expect(w.vms()).NotTo(HaveKey("other"))
 	}, quietPeriod).Should(Succeed())

@@ -19,8 +19,8 @@ import (
 
 	"github.com/faultline-io/faultline/providers/vsphere/internal/setup"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // labelNodes restarts the manager with connections to workload clusters. The API server plays the only one, and holds its
@@ -29,7 +29,7 @@ func (w *fixture) labelNodes() {
 	w.t.Helper()
 	w.stop()
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
-	w.stop = testworld.Start(w.t, apiServer, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
+	w.stop = integration.Start(w.t, apiServer, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return setup.Add(ctx, mgr, setup.Options{
 			CredentialsFile: w.file, Namespace: w.name, WatchFilter: w.name, Log: slog.New(slog.DiscardHandler),
 			Metrics: prometheus.NewRegistry(), RetryAfter: time.Second, LabelNodes: true,

@@ -11,7 +11,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // waitForDeletionMessage waits until the condition of a VSphereVM in deletion contains text.
@@ -20,7 +20,7 @@ func (w *fixture) waitForDeletionMessage(vm *infrav1.VSphereVM, text string) {
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
 		g.Expect(vm.DeletionTimestamp).NotTo(BeNil())
-		g.Expect(testworld.Describe(vm)).To(ContainSubstring(text))
+		g.Expect(integration.Describe(vm)).To(ContainSubstring(text))
 	}).Should(Succeed())
 }
 
@@ -193,7 +193,7 @@ func TestCloneWithoutUUIDsIsWaitedFor(t *testing.T) {
 	vm := w.vsphereVM("node")
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
-		g.Expect(testworld.Describe(vm)).To(ContainSubstring("without UUIDs"))
+		g.Expect(integration.Describe(vm)).To(ContainSubstring("without UUIDs"))
 	}).Should(Succeed())
 	w.Expect(w.countOperations()).To(HaveLen(1), "it was cloned, and that is all")
 	w.Expect(w.vc.RevealUUIDs("node")).To(Succeed())

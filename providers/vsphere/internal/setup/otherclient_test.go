@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// newFixtureWithLongDelay returns a world in which the delay after a failure exceeds the test's timeout.
+// newFixtureWithLongDelay returns a fixture in which the delay after a failure exceeds the test's timeout.
 func newFixtureWithLongDelay(t *testing.T, templates ...simulator.Template) *fixture {
 	t.Helper()
 	w := newFixtureWithTemplates(t, templates...)

@@ -12,7 +12,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // A manager that cannot reach vCenter must not report its machines as lost: Cluster API counts machines that are not ready as
@@ -30,9 +30,9 @@ func TestRunningMachinesStayReadyWhileVCenterIsDown(t *testing.T) {
 	w.waitForCondition(waiting, infrav1.VSphereMachineVirtualMachineProvisionedCondition, infrav1.VCenterUnreachableReason)
 	w.Consistently(func(g Gomega) {
 		w.get(running)
-		g.Expect(conditions.IsTrue(running, clusterv1.ReadyCondition)).To(BeTrue(), "%s", testworld.Describe(running))
+		g.Expect(conditions.IsTrue(running, clusterv1.ReadyCondition)).To(BeTrue(), "%s", integration.Describe(running))
 		w.get(vm)
-		g.Expect(conditions.IsTrue(vm, clusterv1.ReadyCondition)).To(BeTrue(), "%s", testworld.Describe(vm))
+		g.Expect(conditions.IsTrue(vm, clusterv1.ReadyCondition)).To(BeTrue(), "%s", integration.Describe(vm))
 	}, quietPeriod).Should(Succeed())
 
 	w.Expect(w.client.Delete(t.Context(), running)).To(Succeed())

@@ -12,7 +12,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 func TestControlPlaneMachineMovesToAddedZone(t *testing.T) {
@@ -30,7 +30,7 @@ func TestControlPlaneMachineMovesToAddedZone(t *testing.T) {
 	}
 	a, b := zone("a"), zone("b")
 	w.waitForPublished(infra, a, b)
-	testworld.Move{
+	integration.Move{
 		User: w.user(), Infra: infra, Domains: [2]string{a, b}, Template: "VSphereMachineTemplate",
 		Member: func(name, zone string, annotations map[string]string) client.Object {
 			machine := w.machine("one", name, zone, controlPlane, func(vsphere *infrav1.VSphereMachine) { vsphere.Annotations = annotations })
@@ -42,5 +42,5 @@ func TestControlPlaneMachineMovesToAddedZone(t *testing.T) {
 			w.waitForPublished(infra, a, b, c)
 			return c
 		},
-	}.Play()
+	}.Run()
 }

@@ -17,7 +17,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // warnings counts the warning events of an object with a reason.
@@ -73,7 +73,7 @@ func TestPersistentFailureBacksOffAndIsReportedOnce(t *testing.T) {
 	var clones []time.Time
 	w.Eventually(func() int {
 		w.get(vm)
-		seen[testworld.Describe(vm)] = true
+		seen[integration.Describe(vm)] = true
 		if calls := w.vc.Calls()["CloneVM_Task"]; calls > len(clones) {
 			clones = append(clones, time.Now())
 		}
@@ -85,7 +85,7 @@ func TestPersistentFailureBacksOffAndIsReportedOnce(t *testing.T) {
 	w.Expect(w.warnings("node", infrav1.VSphereVMVirtualMachineTaskFailedReason)).To(Equal(1))
 }
 
-// newFixtureWithBackoff returns a world with delays that exceed the test's timeout.
+// newFixtureWithBackoff returns a fixture with delays that exceed the test's timeout.
 func newFixtureWithBackoff(t *testing.T) *fixture {
 	t.Helper()
 	w := newFixtureWithTemplates(t)
@@ -238,7 +238,7 @@ func TestMachinesThatRunAreObservedWithoutTheirVMGroup(t *testing.T) {
 		w.Eventually(func() string { return w.vsphereVM("cp-a").Status.Host }).Should(Equal(host), "it is still followed")
 	}
 	w.get(machine)
-	w.Expect(conditions.IsTrue(machine, clusterv1.ReadyCondition)).To(BeTrue(), "%s", testworld.Describe(machine))
+	w.Expect(conditions.IsTrue(machine, clusterv1.ReadyCondition)).To(BeTrue(), "%s", integration.Describe(machine))
 	w.get(vm)
 	w.Expect(conditions.GetReason(vm, infrav1.VSphereVMVMGroupJoinedCondition)).To(Equal(infrav1.VSphereVMVMGroupNotFoundReason))
 	w.Expect(w.warnings("cp-a", infrav1.VSphereVMVMGroupNotFoundReason)).To(BeNumerically("<=", 1), "it is reported once")

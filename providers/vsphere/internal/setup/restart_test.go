@@ -15,10 +15,10 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
-// newFixtureWithBlockedClone returns a world in which the clone of machine "cp-a" is running and blocked.
+// newFixtureWithBlockedClone returns a fixture in which the clone of machine "cp-a" is running and blocked.
 func newFixtureWithBlockedClone(t *testing.T) (*fixture, *infrav1.VSphereMachine, *infrav1.VSphereVM) {
 	t.Helper()
 	w := newFixture(t, simulator.ThreeZones())
@@ -65,7 +65,7 @@ func TestDeleteBeforeACloneIsRecorded(t *testing.T) {
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
 		// For the clone from before the restart, or for a second one that vCenter will reject.
-		g.Expect(testworld.Describe(vm)).To(ContainSubstring("Waiting for"))
+		g.Expect(integration.Describe(vm)).To(ContainSubstring("Waiting for"))
 	}).Should(Succeed())
 	w.vc.ReleaseTasks("CloneVM_Task")
 	w.waitForDeletion(machine)

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// newFixtureWithStorage returns a world without failure domains, with storage policies.
+// newFixtureWithStorage returns a fixture without failure domains, with storage policies.
 func newFixtureWithStorage(t *testing.T) *fixture {
 	t.Helper()
 	layout := simulator.ThreeZones()

@@ -12,7 +12,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // The use cases of the failure domain proposal, one test each.
@@ -118,7 +118,7 @@ func (w *fixture) waitForPublished(cluster *infrav1.VSphereCluster, domains ...s
 				published = append(published, domain.Name)
 			}
 		}
-		g.Expect(published).To(Equal(domains), "%s", testworld.Describe(cluster))
+		g.Expect(published).To(Equal(domains), "%s", integration.Describe(cluster))
 		g.Expect(ptr.Deref(cluster.Status.Initialization.Provisioned, false)).To(BeTrue())
 	}).Should(Succeed())
 }

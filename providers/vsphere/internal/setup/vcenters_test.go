@@ -13,7 +13,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // vcsim reads its whole inventory again for each change that it reports, and deadlocks when a list of tasks changes while it is
@@ -67,7 +67,7 @@ func TestDeleteBeforeCloneIsRecordedWithoutTaskUpdates(t *testing.T) {
 	w.start()
 	w.Eventually(func(g Gomega) {
 		w.get(vm)
-		g.Expect(testworld.Describe(vm)).To(ContainSubstring("Waiting for running clones of the template"))
+		g.Expect(integration.Describe(vm)).To(ContainSubstring("Waiting for running clones of the template"))
 	}).Should(Succeed())
 	w.vc.ReleaseTasks("CloneVM_Task")
 	w.waitForDeletion(machine)

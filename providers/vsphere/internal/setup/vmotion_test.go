@@ -11,7 +11,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 func TestMachineMovedByVMotionIsReportedOutsideFailureDomain(t *testing.T) {
@@ -22,7 +22,7 @@ func TestMachineMovedByVMotionIsReportedOutsideFailureDomain(t *testing.T) {
 	machine := w.machine("one", "cp-0", a.Name)
 	w.waitForProvisioned(machine)
 	isIn := func(zone string) {
-		testworld.IsIn(w.user(), machine, func(m *infrav1.VSphereMachine) string { return ptr.Deref(m.Status.FailureDomain, "") }, zone)
+		integration.IsIn(w.user(), machine, func(m *infrav1.VSphereMachine) string { return ptr.Deref(m.Status.FailureDomain, "") }, zone)
 	}
 	isIn(a.Name)
 	w.user().InPlace(w.metrics, cluster)

@@ -16,7 +16,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // waitForMetadataKept waits until the machine has its finalizer and condition MetadataKept is removed.
@@ -59,7 +59,7 @@ func TestConflictingMachineWritesBackOff(t *testing.T) {
 	w.waitForProvisioned(machine)
 }
 
-// newIdleFixture returns a world with a cluster, whose manager has stopped.
+// newIdleFixture returns a fixture with a cluster, whose manager has stopped.
 func newIdleFixture(t *testing.T) *fixture {
 	t.Helper()
 	w := newFixtureWithTemplates(t)
@@ -83,11 +83,11 @@ func TestConflictingWritesOfEveryControllerBackOff(t *testing.T) {
 	w.fulfillClaim(w.address("node-0-0", "10.0.0.10", 24, "10.0.0.1"))
 	w.waitForProvisioned(machine)
 	quarrel.About(
-		testworld.Marked{Object: &infrav1.VSphereCluster{ObjectMeta: w.meta("c")}, Mark: infrav1.ClusterFinalizer},
-		testworld.Marked{Object: machine, Mark: infrav1.MachineFinalizer},
-		testworld.Marked{Object: &infrav1.VSphereVM{ObjectMeta: w.meta("node")}, Mark: infrav1.VMFinalizer},
-		testworld.Marked{Object: zone, Mark: infrav1.DeploymentZoneFinalizer},
-		testworld.Marked{Object: identity, Mark: infrav1.VSphereClusterIdentityFinalizer},
-		testworld.Marked{Object: &corev1.Secret{ObjectMeta: w.meta(identity.Spec.SecretName)}, Mark: infrav1.SecretIdentitySetFinalizer},
+		integration.Marked{Object: &infrav1.VSphereCluster{ObjectMeta: w.meta("c")}, Mark: infrav1.ClusterFinalizer},
+		integration.Marked{Object: machine, Mark: infrav1.MachineFinalizer},
+		integration.Marked{Object: &infrav1.VSphereVM{ObjectMeta: w.meta("node")}, Mark: infrav1.VMFinalizer},
+		integration.Marked{Object: zone, Mark: infrav1.DeploymentZoneFinalizer},
+		integration.Marked{Object: identity, Mark: infrav1.VSphereClusterIdentityFinalizer},
+		integration.Marked{Object: &corev1.Secret{ObjectMeta: w.meta(identity.Spec.SecretName)}, Mark: infrav1.SecretIdentitySetFinalizer},
 	)
 }

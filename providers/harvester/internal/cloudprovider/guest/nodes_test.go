@@ -18,7 +18,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // usable matches an initialized Node. No controller here removes the not-ready taint.
@@ -97,7 +97,7 @@ func TestNodeIsDeletedWithVirtualMachineOnly(t *testing.T) {
 
 	// A virtual machine that is off still exists.
 	off := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "node-2"}}
-	testworld.Update(testworld.User{T: t, G: s.WithT, Client: s.client}, off, testworld.Whole, func(vm *kubevirtv1.VirtualMachine) {
+	integration.Update(integration.User{T: t, G: s.WithT, Client: s.client}, off, integration.Whole, func(vm *kubevirtv1.VirtualMachine) {
 		vm.Spec.RunStrategy = ptr.To(kubevirtv1.RunStrategyHalted)
 	})
 	c.kubelet("node-2", corev1.ConditionUnknown)
@@ -173,7 +173,7 @@ func TestNodeWithKubeletAddressIsInitializedWithoutGuestAgent(t *testing.T) {
 		node.Annotations = map[string]string{"alpha.kubernetes.io/provided-node-ip": "192.168.50.9"}
 	})
 	told := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.168.50.9"}, {Type: corev1.NodeHostName, Address: "node-1"}}
-	testworld.Update(testworld.User{T: t, G: c.WithT, Client: c.client}, node, testworld.Status, func(node *corev1.Node) { node.Status.Addresses = told })
+	integration.Update(integration.User{T: t, G: c.WithT, Client: c.client}, node, integration.Status, func(node *corev1.Node) { node.Status.Addresses = told })
 	c.start()
 	c.Eventually(c.read("node-1")).Should(And(usable(), HaveField("Spec.ProviderID", HavePrefix("harvester://")), HaveField("Status.Addresses", Equal(told))))
 }

@@ -15,7 +15,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 func names(cluster *infrav1.HarvesterCluster) []string {
@@ -105,7 +105,7 @@ func TestSingleHostFailureDomainsRemainUntilHostsAreLabelled(t *testing.T) {
 	w := newFixture(t)
 	host := w.host("h", "")
 	cluster := w.cluster("c", givenEndpoint, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations[clusterv1.PausedAnnotation] = "" })
-	testworld.Update(testworld.User{T: t, G: w.WithT, Client: user}, cluster, testworld.Status, func(cluster *infrav1.HarvesterCluster) {
+	integration.Update(integration.User{T: t, G: w.WithT, Client: user}, cluster, integration.Status, func(cluster *infrav1.HarvesterCluster) {
 		cluster.Status.FailureDomains = []clusterv1.FailureDomain{{
 			Name: host.Name, ControlPlane: ptr.To(true), Attributes: map[string]string{"topologyKey": corev1.LabelHostname},
 		}}

@@ -30,9 +30,9 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/publish"
-	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -83,7 +83,7 @@ func newFixtureOn(t *testing.T, sim *simulator.Simulator, zones ...string) *fixt
 // start runs a manager until stop or the end of the test.
 func (w *fixture) start() {
 	w.t.Helper()
-	w.stop = testworld.Start(w.t, apiServer, user.RESTMapper(), ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}, w.add)
+	w.stop = integration.Start(w.t, apiServer, user.RESTMapper(), ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}, w.add)
 }
 
 func (w *fixture) add(ctx context.Context, mgr ctrl.Manager) error {
@@ -196,7 +196,7 @@ func (w *fixture) waitForReason(cluster *infrav1.HarvesterCluster, condition, re
 // change applies how to the latest object, retrying on conflict.
 func change[T client.Object](w *fixture, c client.Client, o T, how func(T)) {
 	w.t.Helper()
-	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: c}, o, testworld.Whole, how)
+	integration.Update(integration.User{T: w.t, G: w.WithT, Client: c}, o, integration.Whole, how)
 }
 
 // balancers lists the test's load balancers on Harvester.

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // removeAnnotations installs a policy that removes Faultline's annotations from HarvesterClusters. It returns a function that removes the
@@ -22,7 +22,7 @@ func (w *fixture) removeAnnotations() (keep func()) {
 	w.t.Helper()
 	example := &infrav1.HarvesterCluster{ObjectMeta: w.meta("example")}
 	example.Spec = infrav1.HarvesterClusterSpec{IdentitySecret: infrav1.SecretKey{Namespace: w.name, Name: "identity"}, TargetNamespace: w.name}
-	return testworld.User{T: w.t, G: w.WithT, Client: user}.Strip(example, "infrastructure.cluster.x-k8s.io/")
+	return integration.User{T: w.t, G: w.WithT, Client: user}.Strip(example, "infrastructure.cluster.x-k8s.io/")
 }
 
 // triggerReconcile triggers a reconcile of the cluster.

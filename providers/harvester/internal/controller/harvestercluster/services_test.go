@@ -13,7 +13,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // serviceLoadBalancer creates the load balancer of a Service of guest cluster c on Harvester, as its cloud provider does.
@@ -79,7 +79,7 @@ func TestServiceLoadBalancersRemainForClusterWithSameWorkload(t *testing.T) {
 	cluster, copied := w.cluster("c", givenEndpoint), w.cluster("copied", givenEndpoint)
 	w.waitForProvisioned(cluster) // its namespace on Harvester exists
 	uid := w.waitForWorkloadUID(cluster)
-	testworld.Update(testworld.User{T: t, G: w.WithT, Client: user}, copied, testworld.Status, func(copied *infrav1.HarvesterCluster) {
+	integration.Update(integration.User{T: t, G: w.WithT, Client: user}, copied, integration.Status, func(copied *infrav1.HarvesterCluster) {
 		copied.Status.WorkloadClusterUID = uid
 	})
 	w.serviceLoadBalancer("c-default-web", uid)

@@ -19,7 +19,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // pool creates a pool of two addresses, in a subnet that no other test uses.
@@ -72,8 +72,8 @@ func TestAddressesFromSeveralPools(t *testing.T) {
 // hold blocks or allows the deletion of the machine's virtual machine by adding or removing a finalizer.
 func (w *fixture) hold(infra *infrav1.HarvesterMachine, change func(client.Object, string) bool) {
 	w.t.Helper()
-	harvesterUser := testworld.User{T: w.t, G: w.WithT, Client: w.harvester}
-	testworld.Update(harvesterUser, w.vm(infra), testworld.Whole, func(vm *kubevirtv1.VirtualMachine) { change(vm, "test.faultline.io/held") })
+	harvesterUser := integration.User{T: w.t, G: w.WithT, Client: w.harvester}
+	integration.Update(harvesterUser, w.vm(infra), integration.Whole, func(vm *kubevirtv1.VirtualMachine) { change(vm, "test.faultline.io/held") })
 }
 
 // Upstream releases the address first, so that another machine can get it while the virtual machine still uses it.

@@ -41,9 +41,9 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
-	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -149,7 +149,7 @@ func (w *fixture) start() (stop func()) {
 	w.t.Helper()
 	w.workload = &workload{}
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
-	return testworld.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
+	return integration.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
 		connections := harvester.New(ctx, mgr.GetClient(), mgr.GetAPIReader(), scheme)
 		connections.Silence = w.silence
 		if err := connections.WatchIdentities(ctx, mgr.GetCache()); err != nil {
@@ -315,28 +315,30 @@ func tenGi() resource.Quantity { return resource.MustParse("10Gi") }
 // context outlives the test, for cleanup.
 func (w *fixture) context() context.Context { return context.WithoutCancel(w.t.Context()) }
 
-func (w *fixture) user() testworld.User { return testworld.User{T: w.t, G: w.WithT, Client: w.client} }
+func (w *fixture) user() integration.User {
+	return integration.User{T: w.t, G: w.WithT, Client: w.client}
+}
 
 func (w *fixture) update(infra *infrav1.HarvesterMachine, change func(*infrav1.HarvesterMachine)) {
 	w.t.Helper()
-	testworld.Update(w.user(), infra.DeepCopy(), testworld.Whole, change)
+	integration.Update(w.user(), infra.DeepCopy(), integration.Whole, change)
 }
 
 func (w *fixture) updateStatus(infra *infrav1.HarvesterMachine, change func(*infrav1.HarvesterMachine)) {
 	w.t.Helper()
-	testworld.Update(w.user(), infra.DeepCopy(), testworld.Status, change)
+	integration.Update(w.user(), infra.DeepCopy(), integration.Status, change)
 }
 
 // updateCluster changes the HarvesterCluster.
 func (w *fixture) updateCluster(change func(*infrav1.HarvesterCluster)) {
 	w.t.Helper()
-	testworld.Update(w.user(), w.infra.DeepCopy(), testworld.Whole, change)
+	integration.Update(w.user(), w.infra.DeepCopy(), integration.Whole, change)
 }
 
 // domain sets the state of a failure domain.
 func (w *fixture) domain(name string, state faultlinev1.DomainState) {
 	w.t.Helper()
-	testworld.Update(w.user(), w.infra.DeepCopy(), testworld.Status, func(infra *infrav1.HarvesterCluster) {
+	integration.Update(w.user(), w.infra.DeepCopy(), integration.Status, func(infra *infrav1.HarvesterCluster) {
 		for i := range infra.Status.Distribution.FailureDomains {
 			if of := &infra.Status.Distribution.FailureDomains[i]; of.Name == name {
 				of.State, of.Reason = state, faultlinev1.ReasonCordonRequested

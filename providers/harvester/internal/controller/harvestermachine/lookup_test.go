@@ -17,7 +17,7 @@ import (
 	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 	netattv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // A machine waits for missing objects on Harvester. A new storage class enqueues it; the other kinds are polled.
@@ -157,12 +157,12 @@ func TestMachineWaitsForBootstrapData(t *testing.T) {
 	machine := &clusterv1.Machine{}
 	infra := w.machineNamed(w.name+"-a", "zone-1")
 	machine.Namespace, machine.Name = w.name, infra.Name
-	testworld.Update(w.user(), machine, testworld.Whole, func(machine *clusterv1.Machine) {
+	integration.Update(w.user(), machine, integration.Whole, func(machine *clusterv1.Machine) {
 		machine.Spec.Bootstrap = clusterv1.Bootstrap{ConfigRef: clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfig", Name: "c"}}
 	})
 	w.start()
 	w.waitForReason(infra, infrav1.MachineCreatedCondition, infrav1.WaitingForBootstrapDataReason)
-	testworld.Update(w.user(), machine, testworld.Whole, func(machine *clusterv1.Machine) {
+	integration.Update(w.user(), machine, integration.Whole, func(machine *clusterv1.Machine) {
 		machine.Spec.Bootstrap.DataSecretName = ptr.To("bootstrap")
 	})
 	w.waitForProvisioned(infra)

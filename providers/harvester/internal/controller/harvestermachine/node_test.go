@@ -17,7 +17,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestermachine"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
@@ -90,7 +90,7 @@ func TestNodeAddressesFollowMachine(t *testing.T) {
 	infra := w.linkedMachine("a")
 	written := w.node(infra.Name).Status.Addresses
 	set := func(addresses ...corev1.NodeAddress) {
-		testworld.Update(w.user(), w.node(infra.Name), testworld.Status, func(node *corev1.Node) { node.Status.Addresses = addresses })
+		integration.Update(w.user(), w.node(infra.Name), integration.Status, func(node *corev1.Node) { node.Status.Addresses = addresses })
 	}
 	// look triggers a reconcile of the machine, as an event of its virtual machine would.
 	look := func() {
@@ -139,13 +139,13 @@ func TestStoppedMachineIsNotReady(t *testing.T) {
 	w.start()
 	infra := w.linkedMachine("a")
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: infra.Name}}
-	testworld.Update(w.user(), machine, testworld.Status, func(machine *clusterv1.Machine) {
+	integration.Update(w.user(), machine, integration.Status, func(machine *clusterv1.Machine) {
 		machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: infra.Name}
 	})
 
 	strategy := func(wanted kubevirtv1.VirtualMachineRunStrategy) {
-		harvesterUser := testworld.User{T: t, G: w.WithT, Client: w.harvester}
-		testworld.Update(harvesterUser, w.vm(infra), testworld.Whole, func(vm *kubevirtv1.VirtualMachine) { vm.Spec.RunStrategy = ptr.To(wanted) })
+		harvesterUser := integration.User{T: t, G: w.WithT, Client: w.harvester}
+		integration.Update(harvesterUser, w.vm(infra), integration.Whole, func(vm *kubevirtv1.VirtualMachine) { vm.Spec.RunStrategy = ptr.To(wanted) })
 	}
 	strategy(kubevirtv1.RunStrategyHalted)
 	w.Expect(w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.VMNotRunningReason)).NotTo(BeEmpty())

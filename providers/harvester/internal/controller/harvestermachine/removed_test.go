@@ -11,15 +11,15 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/status"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 func TestMachineWaitsForIDOfCluster(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations = nil })
 	show := func(change func(*infrav1.HarvesterCluster)) {
-		testworld.Update(w.user(), w.infra, testworld.Status, change)
+		integration.Update(w.user(), w.infra, integration.Status, change)
 	}
 	show(func(cluster *infrav1.HarvesterCluster) {
 		cluster.Status.ID = "drawn"

@@ -16,13 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // startWithVMRejected creates a machine that has an address and a Secret, and whose virtual machine is rejected. allow ends the rejection.
 func (w *fixture) startWithVMRejected(pool string) (infra *infrav1.HarvesterMachine, allow func()) {
 	w.t.Helper()
-	quota := testworld.User{T: w.t, G: w.WithT, Client: w.harvester}.Quota(w.name, "count/virtualmachines.kubevirt.io", 0)
+	quota := integration.User{T: w.t, G: w.WithT, Client: w.harvester}.Quota(w.name, "count/virtualmachines.kubevirt.io", 0)
 	infra = w.machine("a", "zone-1", fromPools(pool))
 	w.waitForReason(infra, infrav1.MachineCreatedCondition, infrav1.VirtualMachineRefusedReason)
 	w.Expect(w.listOnHarvester(&corev1.SecretList{})).To(HaveField("Items", HaveLen(1)))
@@ -43,7 +43,7 @@ func TestCreateAfterRestartBetweenSecretAndVirtualMachine(t *testing.T) {
 	address := w.latest(infra).Status.AllocatedIPAddress
 	data := &corev1.Secret{ObjectMeta: w.meta("bootstrap")}
 	newer := []byte("#cloud-config\nruncmd: [newer]\n")
-	testworld.Update(w.user(), data, testworld.Whole, func(data *corev1.Secret) { data.Data["value"] = newer })
+	integration.Update(w.user(), data, integration.Whole, func(data *corev1.Secret) { data.Data["value"] = newer })
 	allow()
 	w.start()
 	w.Expect(w.waitForProvisioned(infra).Status.AllocatedIPAddress).To(Equal(address))

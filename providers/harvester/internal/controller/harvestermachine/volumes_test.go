@@ -16,7 +16,7 @@ import (
 	harvesterhciv1 "github.com/faultline-io/faultline/providers/harvester/api/harvesterhci/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // claim creates a claim on Harvester.
@@ -128,7 +128,7 @@ func TestHotPluggedVolumesAreUnmarked(t *testing.T) {
 		delete(now.Annotations, infrav1.IDOfAnnotation)
 	})
 	data := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "pvc-data"}}
-	testworld.Update(testworld.User{T: t, G: w.WithT, Client: w.harvester}, data, testworld.Whole, func(claim *corev1.PersistentVolumeClaim) {
+	integration.Update(integration.User{T: t, G: w.WithT, Client: w.harvester}, data, integration.Whole, func(claim *corev1.PersistentVolumeClaim) {
 		claim.Labels = map[string]string{infrav1.MachineIDLabel: now.Annotations[infrav1.MachineIDAnnotation], clusterv1.ClusterNameLabel: w.name, "app": "db"}
 		claim.Annotations = map[string]string{infrav1.OwnerAnnotation: infrav1.Owner(infra.Namespace, infra.Name)}
 	})
@@ -230,7 +230,7 @@ func TestDeleteKeepsUnlabelledVolume(t *testing.T) {
 	infra := w.machine("a", "zone-1")
 	w.waitForProvisioned(infra)
 	claim := &w.claims()[0]
-	testworld.Update(testworld.User{T: t, G: w.WithT, Client: w.harvester}, claim, testworld.Whole, func(claim *corev1.PersistentVolumeClaim) {
+	integration.Update(integration.User{T: t, G: w.WithT, Client: w.harvester}, claim, integration.Whole, func(claim *corev1.PersistentVolumeClaim) {
 		delete(claim.Labels, infrav1.MachineIDLabel)
 	})
 	w.delete(infra)

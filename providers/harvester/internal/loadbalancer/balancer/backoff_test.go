@@ -12,13 +12,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 func TestRemovedFinalizer(t *testing.T) {
 	// Not parallel to other tests, whose objects enqueue reconciles.
 	w := emptyFixture(t)
-	person := testworld.User{T: t, G: w.WithT, Client: user}
+	person := integration.User{T: t, G: w.WithT, Client: user}
 	pool := w.pool("pool", 10)
 	lb := w.balancer("lb", forCluster)
 	keep := person.Strip(lb, lbv1.LoadBalancerFinalizer)
@@ -38,7 +38,7 @@ func TestLoadBalancerWriteBackoff(t *testing.T) {
 	w := emptyFixture(t)
 	w.pool("pool", 10)
 	lb := w.balancer("lb", forCluster)
-	person := testworld.User{T: t, G: w.WithT, Client: user}
+	person := integration.User{T: t, G: w.WithT, Client: user}
 	writes, config := person.Writes(apiServer)
 	w.config = config
 	writes.Conflict(lb)

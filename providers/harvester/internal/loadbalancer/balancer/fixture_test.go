@@ -26,8 +26,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
-	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -83,7 +83,7 @@ func (w *fixture) start(adjust func(*balancer.Reconciler)) {
 func (w *fixture) run(options ctrl.Options, adjust func(*balancer.Reconciler)) (stop func()) {
 	w.t.Helper()
 	options.Scheme, options.Cache = scheme, manager.CacheOptions(w.name, w.name)
-	return testworld.Start(w.t, cmp.Or(w.config, apiServer), user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
+	return integration.Start(w.t, cmp.Or(w.config, apiServer), user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		r := &balancer.Reconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()),
 			Health: health.New(16, nil), Recorder: &events.FakeRecorder{},
@@ -118,7 +118,7 @@ func (w *fixture) waitForDeletion(o client.Object) {
 // change changes an object, retrying on conflict.
 func change[T client.Object](w *fixture, o T, how func(T)) {
 	w.t.Helper()
-	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: user}, o, testworld.Whole, how)
+	integration.Update(integration.User{T: w.t, G: w.WithT, Client: user}, o, integration.Whole, how)
 }
 
 // pool creates a pool with a number of addresses for the load balancers of the test's namespace.
@@ -225,7 +225,7 @@ func (w *fixture) service(lb *lbv1.LoadBalancer) *corev1.Service {
 // announce simulates kube-vip, which announces a Service at an address.
 func (w *fixture) announce(service *corev1.Service, address string) {
 	w.t.Helper()
-	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: user}, service, testworld.Status, func(service *corev1.Service) {
+	integration.Update(integration.User{T: w.t, G: w.WithT, Client: user}, service, integration.Status, func(service *corev1.Service) {
 		service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address}}
 	})
 }

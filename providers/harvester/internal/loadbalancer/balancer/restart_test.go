@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // dying allows a number of writes; all later writes fail, as if the process had ended.
@@ -43,7 +43,7 @@ func (d *dying) write(do func() error) error {
 }
 
 func (d *dying) client(config *rest.Config, options client.Options) (client.Client, error) {
-	return testworld.NewInterceptedClient(interceptor.Funcs{
+	return integration.NewInterceptedClient(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			return d.write(func() error { return c.Create(ctx, o, opts...) })
 		},

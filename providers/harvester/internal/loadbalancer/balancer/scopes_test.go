@@ -19,8 +19,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/migration"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/testenv"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // bounded enforces the scopes of pools and runs the migration first, as a new leader does.
@@ -157,8 +157,8 @@ func (f *forger) forgeries() map[string]lbv1.AllocatedAddress {
 
 func (f *forger) forge(lb *lbv1.LoadBalancer, address lbv1.AllocatedAddress) {
 	f.t.Helper()
-	as := testworld.User{T: f.t, G: f.WithT, Client: f.tenant.Client}
-	testworld.Update(as, lb, testworld.Whole, func(lb *lbv1.LoadBalancer) { lb.Status.AllocatedAddress = address })
+	as := integration.User{T: f.t, G: f.WithT, Client: f.tenant.Client}
+	integration.Update(as, lb, integration.Whole, func(lb *lbv1.LoadBalancer) { lb.Status.AllocatedAddress = address })
 }
 
 // expectNoAddress expects that other tenants keep their addresses and can get all others of their pools.

@@ -11,13 +11,13 @@ import (
 	. "github.com/onsi/gomega"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 func TestMarkBackoff(t *testing.T) {
 	// Not parallel to other tests, whose objects enqueue reconciles.
 	w := newFixture(t)
-	quarrel, config := testworld.User{T: t, G: w.WithT, Client: user}.Contention(apiServer, "")
+	quarrel, config := integration.User{T: t, G: w.WithT, Client: user}.Contention(apiServer, "")
 	w.config = config
 	w.start()
 	w.machine("vm-1", "guest")
@@ -26,5 +26,5 @@ func TestMarkBackoff(t *testing.T) {
 		g.Expect(w.get(lb)).To(Succeed())
 		g.Expect(lb.Annotations).To(HaveKey(lbv1.MachinesSeenAnnotation))
 	}).Should(Succeed())
-	quarrel.About(testworld.Marked{Object: lb, Mark: lbv1.MachinesSeenAnnotation})
+	quarrel.About(integration.Marked{Object: lb, Mark: lbv1.MachinesSeenAnnotation})
 }

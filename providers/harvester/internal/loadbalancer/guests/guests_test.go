@@ -27,9 +27,9 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/guests"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/testenv"
-	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -84,7 +84,7 @@ func (w *fixture) start() {
 // startWith runs a manager with a watch filter.
 func (w *fixture) startWith(filter watch.Filter) {
 	w.t.Helper()
-	w.stop = testworld.Start(w.t, cmp.Or(w.config, apiServer), user.RESTMapper(), ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)},
+	w.stop = integration.Start(w.t, cmp.Or(w.config, apiServer), user.RESTMapper(), ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)},
 		func(ctx context.Context, mgr ctrl.Manager) error {
 			return guests.SetupWithManager(ctx, mgr, filter, watch.Concurrency(2))
 		})
@@ -110,7 +110,7 @@ func (w *fixture) balancer(name, cluster string, workload lbv1.WorkloadType) *lb
 
 func change[T client.Object](w *fixture, o T, how func(T)) {
 	w.t.Helper()
-	testworld.Update(testworld.User{T: w.t, G: w.WithT, Client: user}, o, testworld.Whole, how)
+	integration.Update(integration.User{T: w.t, G: w.WithT, Client: user}, o, integration.Whole, how)
 }
 
 func markForRemoval(vm *kubevirtv1.VirtualMachine) {

@@ -14,17 +14,17 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/ippool"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
-	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
 func TestPoolWriteBackoff(t *testing.T) {
 	// Not parallel to other tests, whose pools the policy would change.
-	person := testworld.NewUser(t, user, timeout)
+	person := integration.NewUser(t, user, timeout)
 	quarrel, config := person.Contention(apiServer, "")
 	w := &fixture{WithT: person.G, t: t, name: "quarrel"}
-	testworld.Start(t, config, user.RESTMapper(), ctrl.Options{Scheme: scheme}, func(ctx context.Context, mgr ctrl.Manager) error {
+	integration.Start(t, config, user.RESTMapper(), ctrl.Options{Scheme: scheme}, func(ctx context.Context, mgr ctrl.Manager) error {
 		r := &ippool.Reconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()),
 			Recorder: manager.Recorder(mgr, "ippool"), Filter: watch.Filter(w.name),
@@ -33,5 +33,5 @@ func TestPoolWriteBackoff(t *testing.T) {
 	})
 	pool := w.pool("quarrel", "10.61.0.0/24")
 	w.waitForReady("quarrel", "")
-	quarrel.About(testworld.Marked{Object: pool, Mark: lbv1.IPPoolFinalizer})
+	quarrel.About(integration.Marked{Object: pool, Mark: lbv1.IPPoolFinalizer})
 }

@@ -29,8 +29,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/ippool"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/testenv"
-	"github.com/faultline-io/faultline/shared/testworld"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -76,8 +76,8 @@ func newFixture(t *testing.T, disturb ...interceptor.Funcs) *fixture {
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(timeout)
 	w := &fixture{WithT: g, t: t, name: fmt.Sprintf("test-%d", worlds.Add(1)), events: events.NewFakeRecorder(1000)}
-	options := ctrl.Options{Scheme: scheme, NewClient: testworld.NewInterceptedClient(disturb...)}
-	testworld.Start(t, apiServer, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
+	options := ctrl.Options{Scheme: scheme, NewClient: integration.NewInterceptedClient(disturb...)}
+	integration.Start(t, apiServer, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		w.addresses = ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader())
 		r := &ippool.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: w.addresses, Recorder: w.events, Filter: watch.Filter(w.name)}
 		return r.SetupWithManager(ctx, mgr, watch.Concurrency(4))

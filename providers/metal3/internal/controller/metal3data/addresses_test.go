@@ -25,7 +25,7 @@ import (
 	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3data"
-	"github.com/faultline-io/faultline/shared/testworld"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 const (
@@ -309,7 +309,7 @@ func TestAddressesAreKeptWhileDataIsInUse(t *testing.T) {
 	f.allocateAddress("t-4-p", "10.0.0.5")
 	f.waitForReady(data)
 	ofMachine := &infrav1.Metal3DataClaim{ObjectMeta: f.meta("m-1")}
-	testworld.Update(f.user(), ofMachine, testworld.Whole, func(claim *infrav1.Metal3DataClaim) { controllerutil.AddFinalizer(claim, infrav1.MachineFinalizer) })
+	integration.Update(f.user(), ofMachine, integration.Whole, func(claim *infrav1.Metal3DataClaim) { controllerutil.AddFinalizer(claim, infrav1.MachineFinalizer) })
 	f.delete(ofMachine)
 	f.delete(data)
 	claim := claimed(f, &ipamv1.IPClaim{ObjectMeta: f.meta("t-4-p")})

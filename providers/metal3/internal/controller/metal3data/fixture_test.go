@@ -23,8 +23,8 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3data"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // timeout is a timeout for busy machines; only a failing test waits that long.
@@ -112,18 +112,20 @@ func (f *fixture) waitForDeletion(o client.Object) {
 	}).Should(MatchError(ContainSubstring("not found")))
 }
 
-func (f *fixture) user() testworld.User { return testworld.User{T: f.t, G: f.WithT, Client: f.client} }
+func (f *fixture) user() integration.User {
+	return integration.User{T: f.t, G: f.WithT, Client: f.client}
+}
 
 // update applies change to the latest object, retrying on conflict.
 func update[T client.Object](f *fixture, o T, change func(T)) {
 	f.t.Helper()
-	testworld.Update(f.user(), o, testworld.Whole, change)
+	integration.Update(f.user(), o, integration.Whole, change)
 }
 
 // updateStatus is update for the status.
 func updateStatus[T client.Object](f *fixture, o T, change func(T)) {
 	f.t.Helper()
-	testworld.Update(f.user(), o, testworld.Status, change)
+	integration.Update(f.user(), o, integration.Status, change)
 }
 
 // template creates a template named t.

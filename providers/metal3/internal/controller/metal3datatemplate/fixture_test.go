@@ -23,8 +23,8 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3datatemplate"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
-	"github.com/faultline-io/faultline/shared/testworld"
 )
 
 // timeout is a timeout for busy machines; only a failing test waits that long.
@@ -60,7 +60,7 @@ func (f *fixture) start(disturb ...interceptor.Funcs) (stop func()) {
 	mgr, err := ctrl.NewManager(apiServer, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Cache: manager.CacheOptions(f.name, f.name),
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-		NewClient:  testworld.NewInterceptedClient(disturb...),
+		NewClient:  integration.NewInterceptedClient(disturb...),
 	})
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect((&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}).
@@ -147,7 +147,7 @@ func (f *fixture) waitForError(claim *infrav1.Metal3DataClaim) string {
 // update applies change to the latest object, retrying on conflict.
 func update[T client.Object](f *fixture, o T, change func(T)) {
 	f.t.Helper()
-	testworld.Update(testworld.User{T: f.t, G: f.WithT, Client: f.client}, o, testworld.Whole, change)
+	integration.Update(integration.User{T: f.t, G: f.WithT, Client: f.client}, o, integration.Whole, change)
 }
 
 // removeFinalizers removes the finalizers of data that is being deleted, as the data controller does in the end.

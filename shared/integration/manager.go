@@ -1,10 +1,10 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testworld is for tests that share an API server, with a namespace and a manager each. Its Rows are user errors about
+// Package integration is for tests that share an API server, with a namespace and a manager each. Its Rows are user errors about
 // failure domains with the expected conditions; no machine may be moved because of them. Every provider runs all rows in one
-// World, with its own kinds and manager.
-package testworld
+// Environment, with its own kinds and manager.
+package integration
 
 import (
 	"context"

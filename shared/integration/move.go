@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package testworld
+package integration
 
 import (
 	"github.com/onsi/gomega"
@@ -28,9 +28,9 @@ type Move struct {
 	Add func() (domain string)
 }
 
-// Play creates three machines, two of them in the first domain, adds the domain, and simulates the control plane that replaces
+// Run creates three machines, two of them in the first domain, adds the domain, and simulates the control plane that replaces
 // one.
-func (m Move) Play() {
+func (m Move) Run() {
 	m.T.Helper()
 	ctx, plane := m.T.Context(), providertest.ControlPlane{Client: m.Client, Cluster: client.ObjectKeyFromObject(m.Infra)}
 	template := m.reference(m.Infra)

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package testworld
+package integration
 
 import (
 	"maps"
@@ -42,35 +42,35 @@ type Row struct {
 	Moves bool
 }
 
-// Play runs all rows in parallel. When each has its condition, it checks all of them again: no machine may have been moved.
-func (w *Environment) Play(t *testing.T, rows []Row) {
+// Run runs all rows in parallel. When each has its condition, it checks all of them again: no machine may have been moved.
+func (e *Environment) Run(t *testing.T, rows []Row) {
 	t.Helper()
-	played := make([]*Objects, len(rows))
+	objects := make([]*Objects, len(rows))
 	t.Run("rows", func(t *testing.T) {
 		for i, row := range rows {
 			t.Run(row.Name, func(t *testing.T) {
 				t.Parallel()
-				played[i] = w.play(t, row)
+				objects[i] = e.runRow(t, row)
 			})
 		}
 	})
 	for i, row := range rows {
-		if played[i] != nil && !row.Moves {
-			played[i].untouched(t)
+		if objects[i] != nil && !row.Moves {
+			objects[i].untouched(t)
 		}
 	}
 }
 
-// play returns nil for a cluster that was rejected.
-func (w *Environment) play(t *testing.T, row Row) *Objects {
+// runRow returns nil for a cluster that was rejected.
+func (e *Environment) runRow(t *testing.T, row Row) *Objects {
 	t.Helper()
-	if w.AcceptsAll && len(row.Refused) > 0 {
+	if e.AcceptsAll && len(row.Refused) > 0 {
 		return nil
 	}
-	o := w.objects(row.Name, row.ControlPlane, row.Workers)
+	o := e.objects(row.Name, row.ControlPlane, row.Workers)
 	row.Change(o)
 	if len(row.Refused) > 0 {
-		err := w.Client.Create(t.Context(), o.Infra)
+		err := e.Client.Create(t.Context(), o.Infra)
 		for _, part := range row.Refused {
 			gomega.NewWithT(t).Expect(err).To(gomega.MatchError(gomega.ContainSubstring(part)))
 		}
@@ -82,24 +82,24 @@ func (w *Environment) play(t *testing.T, row Row) *Objects {
 		g.Expect(condition).NotTo(gomega.BeNil(), "%s", Describe(o.Infra))
 		g.Expect(*condition).To(gomega.And(gomega.HaveField("Status", row.Status), gomega.HaveField("Reason", row.Reason)), "%s", Describe(o.Infra))
 		for _, part := range row.Message {
-			g.Expect(condition.Message).To(gomega.ContainSubstring(w.named(part)))
+			g.Expect(condition.Message).To(gomega.ContainSubstring(e.named(part)))
 		}
 	})
-	if w.Shown != nil {
-		w.Shown(t, o, w.plan(row))
+	if e.Shown != nil {
+		e.Shown(t, o, e.plan(row))
 	}
 	return o
 }
 
 // plan returns the expected output of kubectl fd plan for a row.
-func (w *Environment) plan(row Row) []string {
+func (e *Environment) plan(row Row) []string {
 	says := row.Plan
 	if len(says) == 0 {
 		says = row.Message
 	}
 	named := make([]string, len(says))
 	for i := range says {
-		named[i] = w.named(says[i])
+		named[i] = e.named(says[i])
 	}
 	return named
 }
@@ -133,8 +133,8 @@ func (o *Objects) untouched(t *testing.T) {
 }
 
 // named inserts the names of the failure domains into a text.
-func (w *Environment) named(text string) string {
-	return strings.NewReplacer("%a", w.Domains[0], "%b", w.Domains[1], "%c", w.Domains[2], "%kind", w.MachineKind).Replace(text)
+func (e *Environment) named(text string) string {
+	return strings.NewReplacer("%a", e.Domains[0], "%b", e.Domains[1], "%c", e.Domains[2], "%kind", e.MachineKind).Replace(text)
 }
 
 // Rows returns all rows.

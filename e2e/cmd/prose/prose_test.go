@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package prose_test
+package main
 
 import (
 	"os"
@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-
-	"github.com/faultline-io/faultline/e2e/prose"
 )
 
 func TestCheckFindsWordsInProseOnly(t *testing.T) {
@@ -32,7 +30,7 @@ func TestCheckFindsWordsInProseOnly(t *testing.T) {
 			g := NewWithT(t)
 			root := t.TempDir()
 			g.Expect(os.WriteFile(filepath.Join(root, test.file), []byte(test.content), 0o600)).To(Succeed())
-			list, err := prose.Words()
+			list, err := Words()
 			g.Expect(err).NotTo(HaveOccurred())
 			hits, err := list.Check(root, test.file)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -50,7 +48,7 @@ func TestCheckFailsForInvalidGo(t *testing.T) {
 	g := NewWithT(t)
 	root := t.TempDir()
 	g.Expect(os.WriteFile(filepath.Join(root, "a.go"), []byte("pack"), 0o600)).To(Succeed())
-	list, err := prose.Words()
+	list, err := Words()
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = list.Check(root, "a.go")
 	g.Expect(err).To(HaveOccurred())

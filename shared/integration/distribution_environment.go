@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package testworld
+package integration
 
 import (
 	"maps"
@@ -82,27 +82,27 @@ func (o *Objects) Set(state faultlinev1.DomainState, domains ...string) {
 	}
 }
 
-func (w *Environment) meta(cluster, name string) metav1.ObjectMeta {
-	labels := maps.Clone(w.Labels)
+func (e *Environment) meta(cluster, name string) metav1.ObjectMeta {
+	labels := maps.Clone(e.Labels)
 	if labels == nil {
 		labels = map[string]string{}
 	}
 	labels[clusterv1.ClusterNameLabel] = cluster
 	return metav1.ObjectMeta{
-		Namespace: w.Namespace, Name: name, Labels: labels, Annotations: map[string]string{},
+		Namespace: e.Namespace, Name: name, Labels: labels, Annotations: map[string]string{},
 		UID: types.UID(name), Generation: 1, // normally set by an API server
 	}
 }
 
 // objects returns the objects of a cluster in which only the spread of the machines may be wrong. Layouts have one letter for
 // each machine: a, b or c for its failure domain, or - for a worker that waits for one.
-func (w *Environment) objects(name, controlPlane, workers string) *Objects {
-	o := &Objects{environment: w, Name: name, Cluster: &clusterv1.Cluster{ObjectMeta: w.meta(name, name)}, Infra: w.Provider.NewCluster()}
-	o.Cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: w.Group, Kind: w.ClusterKind, Name: name}
+func (e *Environment) objects(name, controlPlane, workers string) *Objects {
+	o := &Objects{environment: e, Name: name, Cluster: &clusterv1.Cluster{ObjectMeta: e.meta(name, name)}, Infra: e.Provider.NewCluster()}
+	o.Cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: e.Group, Kind: e.ClusterKind, Name: name}
 	o.Cluster.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "10.0.0.1", Port: 6443}
 	o.Cluster.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
-	setMeta(o.Infra, w.meta(name, name))
-	w.Cluster(o.Infra)
+	setMeta(o.Infra, e.meta(name, name))
+	e.Cluster(o.Infra)
 	o.Wanted().ControlPlane = faultlinev1.ControlPlaneDistribution{
 		Rebalance: faultlinev1.ControlPlaneRebalanceSurgeOne, StabilizationSeconds: ptr.To[int32](0),
 	}
@@ -125,10 +125,10 @@ func setMeta(object client.Object, meta metav1.ObjectMeta) {
 }
 
 func (o *Objects) addControlPlane(layout string) {
-	w := o.environment
-	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: w.meta(o.Name, o.Name)}
+	e := o.environment
+	kcp := &controlplanev1.KubeadmControlPlane{ObjectMeta: e.meta(o.Name, o.Name)}
 	kcp.Spec.Replicas, kcp.Spec.Version = ptr.To(int32(len(layout))), "v1.36.0"
-	kcp.Spec.MachineTemplate.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: w.Group, Kind: w.MachineKind + "Template", Name: "template"}
+	kcp.Spec.MachineTemplate.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: e.Group, Kind: e.MachineKind + "Template", Name: "template"}
 	kcp.Status.ObservedGeneration = 1
 	for condition, status := range map[string]metav1.ConditionStatus{
 		controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition:            metav1.ConditionTrue,
@@ -149,9 +149,9 @@ func (o *Objects) addControlPlane(layout string) {
 }
 
 func (o *Objects) addWorkers(layout string) {
-	w := o.environment
+	e := o.environment
 	o.Wanted().Workers = faultlinev1.WorkersDistribution{Enabled: ptr.To(true), Rebalance: faultlinev1.WorkersRebalanceDeleteOne}
-	md, name, replicas := &clusterv1.MachineDeployment{ObjectMeta: w.meta(o.Name, o.Name+"-md")}, o.Name+"-md", ptr.To(int32(len(layout)))
+	md, name, replicas := &clusterv1.MachineDeployment{ObjectMeta: e.meta(o.Name, o.Name+"-md")}, o.Name+"-md", ptr.To(int32(len(layout)))
 	md.Spec = clusterv1.MachineDeploymentSpec{
 		ClusterName: o.Name, Replicas: replicas, Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: name}},
 	}
@@ -174,20 +174,20 @@ func (o *Objects) domain(letter rune) string { return o.environment.Domains[lett
 
 // add adds a healthy machine with a Node.
 func (o *Objects) add(role string, i int) (*clusterv1.Machine, client.Object) {
-	w := o.environment
+	e := o.environment
 	name := o.Name + "-" + role + "-" + string(rune('0'+i))
-	machine := &clusterv1.Machine{ObjectMeta: w.meta(o.Name, name), Spec: o.machineSpec(name)}
+	machine := &clusterv1.Machine{ObjectMeta: e.meta(o.Name, name), Spec: o.machineSpec(name)}
 	machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: name}
 	machine.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
 	for _, condition := range []string{clusterv1.MachineReadyCondition, clusterv1.MachineUpToDateCondition} {
 		conditions.Set(machine, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: "Reason"})
 	}
-	infra := w.Provider.NewMachine()
-	meta := w.meta(o.Name, name)
+	infra := e.Provider.NewMachine()
+	meta := e.meta(o.Name, name)
 	meta.Annotations[clusterv1.TemplateClonedFromNameAnnotation] = "template"
-	meta.Annotations[clusterv1.TemplateClonedFromGroupKindAnnotation] = w.MachineKind + "Template." + w.Group
+	meta.Annotations[clusterv1.TemplateClonedFromGroupKindAnnotation] = e.MachineKind + "Template." + e.Group
 	setMeta(infra, meta)
-	w.Machine(infra)
+	e.Machine(infra)
 	o.Machines, o.Infrastructure = append(o.Machines, machine), append(o.Infrastructure, infra)
 	return machine, infra
 }
@@ -200,45 +200,45 @@ func (o *Objects) machineSpec(name string) clusterv1.MachineSpec {
 }
 
 // create creates an object with its status.
-func (w *Environment) create(t *testing.T, object client.Object) {
+func (e *Environment) create(t *testing.T, object client.Object) {
 	t.Helper()
 	g := gomega.NewWithT(t)
 	wanted := object.DeepCopyObject().(client.Object)
-	g.Expect(w.Client.Create(t.Context(), object)).To(gomega.Succeed(), "creating %T %s", object, object.GetName())
+	g.Expect(e.Client.Create(t.Context(), object)).To(gomega.Succeed(), "creating %T %s", object, object.GetName())
 	before := object.DeepCopyObject().(client.Object)
 	wanted.SetUID(object.GetUID())
 	wanted.SetResourceVersion(object.GetResourceVersion())
 	wanted.SetGeneration(object.GetGeneration())
 	wanted.SetCreationTimestamp(object.GetCreationTimestamp())
-	g.Expect(w.Client.Status().Patch(t.Context(), wanted, client.MergeFrom(before))).To(gomega.Succeed(), "reporting on %T %s", object, object.GetName())
+	g.Expect(e.Client.Status().Patch(t.Context(), wanted, client.MergeFrom(before))).To(gomega.Succeed(), "reporting on %T %s", object, object.GetName())
 }
 
 // createAll creates the objects in an order in which no controller can mistake a part for the whole: Cluster API lists the
 // failure domains last, and before that no control plane is changed.
 func (o *Objects) createAll(t *testing.T) {
 	t.Helper()
-	w := o.environment
-	w.create(t, o.Cluster)
+	e := o.environment
+	e.create(t, o.Cluster)
 	o.own()
-	w.create(t, o.Infra)
+	e.create(t, o.Infra)
 	if o.ControlPlane != nil {
-		w.create(t, o.ControlPlane)
+		e.create(t, o.ControlPlane)
 	}
 	for i, machine := range o.Machines {
-		w.create(t, o.Infrastructure[i])
-		w.create(t, machine)
+		e.create(t, o.Infrastructure[i])
+		e.create(t, machine)
 	}
 	if o.Deployment != nil {
-		w.create(t, o.Deployment)
+		e.create(t, o.Deployment)
 	}
 	o.eventually(t, func(g gomega.Gomega) {
 		_, known := o.Infra.Distribution()
-		g.Expect(known.FailureDomains).To(gomega.HaveLen(len(w.Domains)), "%s", Describe(o.Infra))
+		g.Expect(known.FailureDomains).To(gomega.HaveLen(len(e.Domains)), "%s", Describe(o.Infra))
 	})
 	cluster := &clusterv1.Cluster{ObjectMeta: o.Cluster.ObjectMeta}
 	before := cluster.DeepCopy()
 	cluster.Status.FailureDomains = *o.Infra.FailureDomains()
-	gomega.NewWithT(t).Expect(w.Client.Status().Patch(t.Context(), cluster, client.MergeFrom(before))).To(gomega.Succeed())
+	gomega.NewWithT(t).Expect(e.Client.Status().Patch(t.Context(), cluster, client.MergeFrom(before))).To(gomega.Succeed())
 }
 
 // own makes the Cluster the owner of the infrastructure cluster.

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prose finds words that the documentation of Kubernetes does not use, in comments, strings and pages, by the list in words.yaml.
-package prose
+package main
 
 import (
 	_ "embed"
@@ -104,7 +103,7 @@ func (l *List) Check(root, path string) ([]Hit, error) {
 
 func generated(path string) bool {
 	return strings.Contains(path, "zz_generated") || strings.Contains(path, "/testdata/") || strings.Contains(path, "/crd/bases/") ||
-		strings.HasPrefix(path, "e2e/prose/")
+		strings.HasPrefix(path, "e2e/cmd/prose/")
 }
 
 // passage is a line of prose.
