@@ -5,31 +5,44 @@ package v1beta1
 
 import (
 	"maps"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FormerName returns the name of an annotation or label before it moved to the domain faultline.io, or "" if it did not move.
+const (
+	domain       = "faultline.io/"
+	formerDomain = "infrastructure.cluster.x-k8s.io/"
+)
+
+// FormerName returns the name of an annotation or label before it moved to the domain faultline.io, or "" if it did not move. Those of the
+// providers are here too, so that one table serves all readers.
 func FormerName(key string) string {
-	switch key {
-	case AssignedFailureDomainAnnotation:
-		return "infrastructure.cluster.x-k8s.io/assigned-failure-domain"
-	case DistributionKeyLabel:
-		return "infrastructure.cluster.x-k8s.io/distribution-key"
-	case CurrentMoveAnnotation:
-		return "infrastructure.cluster.x-k8s.io/current-move"
-	case MarkedForMoveAnnotation:
-		return "infrastructure.cluster.x-k8s.io/marked-for-move"
-	case LabelsFromMachineAnnotation:
-		return "infrastructure.cluster.x-k8s.io/labels-from-machine"
-	case DistributionClassLabel:
-		return "infrastructure.cluster.x-k8s.io/distribution-class"
-	case ScaledByAnnotation:
-		return "infrastructure.cluster.x-k8s.io/scaled-by"
-	case AllowedNamespacesAnnotation:
-		return "infrastructure.cluster.x-k8s.io/allowed-namespaces"
+	name, ours := strings.CutPrefix(key, domain)
+	if !ours {
+		return ""
+	}
+	switch name {
+	case "assigned-failure-domain", "distribution-key", "distribution-class", "current-move", "marked-for-move", "labels-from-machine",
+		"scaled-by", "allowed-namespaces", "machine-failed", "abandon-configured", "abandon-virtual-machine":
+		return formerDomain + name
+	case "creating-cluster-module":
+		return "vspherecluster." + formerDomain + name
+	case "thumbprint":
+		return "vspheremachine." + formerDomain + name
+	case "metadata-hash":
+		return "vspherevm." + formerDomain + name
 	}
 	return ""
+}
+
+// setByUsers reports whether users set the annotation or label.
+func setByUsers(key string) bool {
+	switch key {
+	case DistributionClassLabel, ScaledByAnnotation, AllowedNamespacesAnnotation, domain + "abandon-configured", domain + "abandon-virtual-machine":
+		return true
+	}
+	return false
 }
 
 // Lookup returns the value of an annotation or label of Faultline, and whether it is set. It reads the former name if the name is not set.
@@ -51,21 +64,21 @@ func Value(set map[string]string, key string) string {
 //
 // Rename leaves those that users set: their template or manifest would restore the former name, and a change there would have no effect.
 func Rename(object metav1.Object) {
-	object.SetAnnotations(renamed(object.GetAnnotations(),
-		AssignedFailureDomainAnnotation, CurrentMoveAnnotation, MarkedForMoveAnnotation, LabelsFromMachineAnnotation))
-	object.SetLabels(renamed(object.GetLabels(), DistributionKeyLabel))
+	object.SetAnnotations(renamed(object.GetAnnotations(), func(key string) bool { return !setByUsers(key) }))
+	object.SetLabels(renamed(object.GetLabels(), func(key string) bool { return key == DistributionKeyLabel }))
 }
 
-// renamed returns a copy of the set without the former names of the keys.
-func renamed(set map[string]string, keys ...string) map[string]string {
+// renamed returns a copy of the set in which the keys that Faultline writes have their names instead of their former names.
+func renamed(set map[string]string, written func(key string) bool) map[string]string {
 	result := maps.Clone(set)
-	for _, key := range keys {
-		former := FormerName(key)
-		if value, has := set[former]; has {
-			delete(result, former)
-			if _, both := set[key]; !both {
-				result[key] = value
-			}
+	for former, value := range set {
+		key := domain + former[strings.LastIndexByte(former, '/')+1:]
+		if former == "" || FormerName(key) != former || !written(key) {
+			continue
+		}
+		delete(result, former)
+		if _, both := set[key]; !both {
+			result[key] = value
 		}
 	}
 	return result

@@ -12,6 +12,55 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
+func TestEachNameThatMovedIsReadUnderItsFormerNameAndRenamedUnlessUsersSetIt(t *testing.T) {
+	t.Parallel()
+	const former = "infrastructure.cluster.x-k8s.io/"
+	for name, test := range map[string]struct {
+		former  string
+		byUsers bool
+	}{
+		"assigned-failure-domain": {former: former + "assigned-failure-domain"},
+		"current-move":            {former: former + "current-move"},
+		"marked-for-move":         {former: former + "marked-for-move"},
+		"labels-from-machine":     {former: former + "labels-from-machine"},
+		"distribution-class":      {former: former + "distribution-class", byUsers: true},
+		"scaled-by":               {former: former + "scaled-by", byUsers: true},
+		"allowed-namespaces":      {former: former + "allowed-namespaces", byUsers: true},
+		"machine-failed":          {former: former + "machine-failed"},
+		"creating-cluster-module": {former: "vspherecluster." + former + "creating-cluster-module"},
+		"thumbprint":              {former: "vspheremachine." + former + "thumbprint"},
+		"metadata-hash":           {former: "vspherevm." + former + "metadata-hash"},
+		"abandon-configured":      {former: former + "abandon-configured", byUsers: true},
+		"abandon-virtual-machine": {former: former + "abandon-virtual-machine", byUsers: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			object := &metav1.ObjectMeta{Annotations: map[string]string{test.former: "one"}}
+			if value := faultlinev1.Value(object.Annotations, "faultline.io/"+name); value != "one" {
+				t.Errorf("got %q", value)
+			}
+			want := map[string]string{"faultline.io/" + name: "one"}
+			if test.byUsers {
+				want = map[string]string{test.former: "one"}
+			}
+			if faultlinev1.Rename(object); !maps.Equal(object.Annotations, want) {
+				t.Errorf("got %v, want %v", object.Annotations, want)
+			}
+		})
+	}
+}
+
+func TestLabelsOfOtherObjectsAreNotRenamed(t *testing.T) {
+	t.Parallel()
+	object := &metav1.ObjectMeta{Labels: map[string]string{
+		"infrastructure.cluster.x-k8s.io/distribution-key": "one", "infrastructure.cluster.x-k8s.io/harvester-machine-id": "two",
+	}}
+	want := map[string]string{"faultline.io/distribution-key": "one", "infrastructure.cluster.x-k8s.io/harvester-machine-id": "two"}
+	if faultlinev1.Rename(object); !maps.Equal(object.Labels, want) {
+		t.Errorf("got %v, want %v", object.Labels, want)
+	}
+}
+
 func TestKeysUnderFormerNamesAreReadAndRenamedUnlessUsersSetThem(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

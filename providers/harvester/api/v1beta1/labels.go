@@ -64,7 +64,7 @@ const (
 const (
 	// AbandonAnnotation on a HarvesterMachine or HarvesterCluster, with any value, allows its deletion while Harvester is unreachable or
 	// refuses to delete an object. An event names the objects that remain on Harvester.
-	AbandonAnnotation = "infrastructure.cluster.x-k8s.io/abandon-virtual-machine"
+	AbandonAnnotation = "faultline.io/abandon-virtual-machine"
 )
 
 // Labels and annotations that Harvester and earlier versions of the provider use.

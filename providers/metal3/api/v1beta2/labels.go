@@ -43,7 +43,7 @@ const (
 	// MachineFailedAnnotation on a BareMetalHost is the time at which it was released by a machine that was unhealthy or whose
 	// Node never joined. For a day, machines choose such a host only if no other host is free. The annotation is removed when the
 	// next machine gets the host.
-	MachineFailedAnnotation = "infrastructure.cluster.x-k8s.io/machine-failed"
+	MachineFailedAnnotation = "faultline.io/machine-failed"
 
 	// HostPausedByProvider is the value of the pause annotation on a BareMetalHost if this provider has set it. Another value
 	// means that another actor has paused the host.

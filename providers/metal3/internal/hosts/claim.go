@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
@@ -98,6 +99,7 @@ func setConsumer(host *bmov1alpha1.BareMetalHost, claim Claim) {
 	// Blocks clusterctl move until the host is paused.
 	metav1.SetMetaDataAnnotation(&host.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "true")
 	delete(host.Labels, infrav1.NodeReuseLabel)
+	faultlinev1.Rename(host)
 	delete(host.Annotations, infrav1.MachineFailedAnnotation)
 	host.OwnerReferences = withoutOwner(host.OwnerReferences, claim.Machine.GetName())
 	if claim.Config != nil {

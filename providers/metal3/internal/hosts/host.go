@@ -17,6 +17,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // MachineKind is the kind of consumers written by this provider.
@@ -179,7 +180,7 @@ func consumer(ref *corev1.ObjectReference) types.NamespacedName {
 
 // failed returns the zero time if the annotation is missing or cannot be parsed.
 func failed(host *bmov1alpha1.BareMetalHost) time.Time {
-	at, err := time.Parse(time.RFC3339, host.Annotations[infrav1.MachineFailedAnnotation])
+	at, err := time.Parse(time.RFC3339, faultlinev1.Value(host.Annotations, infrav1.MachineFailedAnnotation))
 	if err != nil {
 		return time.Time{}
 	}

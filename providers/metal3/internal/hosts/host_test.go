@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 func bmh(changes ...func(*bmov1alpha1.BareMetalHost)) *bmov1alpha1.BareMetalHost {
@@ -115,6 +116,9 @@ func TestObserveFailed(t *testing.T) {
 	g.Expect(hosts.Observe(host).Failed).To(BeZero(), "the annotation cannot be parsed")
 	host.Annotations[infrav1.MachineFailedAnnotation] = "2026-05-01T12:00:00Z"
 	g.Expect(hosts.Observe(host).Failed).To(BeTemporally("==", now))
+	host = bmh(annotated(infrav1.MachineFailedAnnotation))
+	host.Annotations = map[string]string{faultlinev1.FormerName(infrav1.MachineFailedAnnotation): "2026-05-01T12:00:00Z"}
+	g.Expect(hosts.Observe(host).Failed).To(BeTemporally("==", now), "under its former name")
 }
 
 func TestSelector(t *testing.T) {

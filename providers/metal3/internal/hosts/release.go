@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // Deprovision removes the image from the host, and the Secrets that the machine has set. Metadata and network data of the host
@@ -95,6 +96,7 @@ func (h *Hosts) Release(ctx context.Context, host *bmov1alpha1.BareMetalHost, op
 		return err
 	}
 	before := host.DeepCopy()
+	faultlinev1.Rename(host)
 	cluster := host.Labels[clusterv1.ClusterNameLabel]
 	host.Spec.ConsumerRef = nil
 	host.OwnerReferences = withoutOwner(host.OwnerReferences, options.Machine)

@@ -9,7 +9,7 @@ import (
 
 // AbandonConfiguredAnnotation on a VSphereDeploymentZone allows deleting the zone without removing what autoConfigure has
 // created in its vCenter, for example if the vCenter no longer exists. Its value is ignored.
-const AbandonConfiguredAnnotation = "infrastructure.cluster.x-k8s.io/abandon-configured"
+const AbandonConfiguredAnnotation = "faultline.io/abandon-configured"
 
 // DeploymentZoneFinalizer protects a VSphereDeploymentZone while it has machines.
 const DeploymentZoneFinalizer = "vspheredeploymentzone.infrastructure.cluster.x-k8s.io"

@@ -21,6 +21,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/managementcluster"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // bareHosts returns simulator.HostGroups without groups, rules and tags.
@@ -384,7 +385,7 @@ func TestZoneOfDeletedVCenterCanBeDeleted(t *testing.T) {
 	w.Eventually(func() string { return w.waitForCondition(zone, clusterv1.ReadyCondition, clusterv1.DeletingReason) }).Should(And(
 		ContainSubstring("Objects created in vCenter cannot be removed"), ContainSubstring(infrav1.AbandonConfiguredAnnotation)))
 	update(w, zone, func(z *infrav1.VSphereDeploymentZone) {
-		metav1.SetMetaDataAnnotation(&z.ObjectMeta, infrav1.AbandonConfiguredAnnotation, "")
+		metav1.SetMetaDataAnnotation(&z.ObjectMeta, faultlinev1.FormerName(infrav1.AbandonConfiguredAnnotation), "")
 	})
 	w.waitForDeletion(zone)
 	w.waitForZoneEvent(zone, "Abandoned")

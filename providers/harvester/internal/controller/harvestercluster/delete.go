@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
@@ -79,7 +80,7 @@ func (s *scope) deleteObjects(ctx context.Context) (bool, error) {
 // canDeleteWithoutHarvester reports whether the cluster can be deleted although Harvester is unreachable.
 func (s *scope) canDeleteWithoutHarvester() bool {
 	leftovers := s.possibleLeftovers()
-	_, abandoned := s.cluster.Annotations[infrav1.AbandonAnnotation]
+	_, abandoned := faultlinev1.Lookup(s.cluster.Annotations, infrav1.AbandonAnnotation)
 	switch {
 	case s.problem.Pending: // status can be incomplete after a clusterctl move
 		status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "waiting for the connection to Harvester: "+s.problem.Message)
@@ -209,7 +210,7 @@ func (s *scope) reportDeletionError(err error, what string) (bool, error) {
 	if ignoreSyncing(err) == nil {
 		return false, nil
 	}
-	_, abandoned := s.cluster.Annotations[infrav1.AbandonAnnotation]
+	_, abandoned := faultlinev1.Lookup(s.cluster.Annotations, infrav1.AbandonAnnotation)
 	err = s.reportRejected(err, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason, what)
 	if err == nil && abandoned {
 		s.warn(infrav1.DeletionBlockedReason, "Left on Harvester because of the annotation %s: %s", infrav1.AbandonAnnotation, what)

@@ -14,6 +14,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 func TestDeleteWaitsForMachines(t *testing.T) {
@@ -42,7 +43,9 @@ func TestDeleteWithAbandonAnnotationNeedsNoHarvester(t *testing.T) {
 	w.waitForReason(cluster, infrav1.HarvesterConnectionReadyCondition, infrav1.HarvesterConnectionFailedReason)
 	w.Expect(user.Delete(t.Context(), cluster)).To(Succeed())
 	w.Expect(w.waitForReason(cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason)).To(ContainSubstring(infrav1.AbandonAnnotation))
-	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) { cluster.Annotations[infrav1.AbandonAnnotation] = "" })
+	change(w, user, cluster, func(cluster *infrav1.HarvesterCluster) {
+		cluster.Annotations[faultlinev1.FormerName(infrav1.AbandonAnnotation)] = ""
+	})
 	w.waitForDeletion(cluster)
 	w.Expect(w.balancers()).To(HaveLen(1))
 }

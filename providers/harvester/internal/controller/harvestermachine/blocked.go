@@ -17,6 +17,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/internal/virtualmachine"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
@@ -68,7 +69,7 @@ func (r *Reconciler) failedFor(key client.ObjectKey, now time.Time) time.Duratio
 
 // abandoned reports whether the user allows objects that cannot be deleted to stay on Harvester.
 func (s *scope) abandoned() bool {
-	_, abandoned := s.infra.Annotations[infrav1.AbandonAnnotation]
+	_, abandoned := faultlinev1.Lookup(s.infra.Annotations, infrav1.AbandonAnnotation)
 	return abandoned
 }
 

@@ -51,7 +51,7 @@ func TestDeleteWithoutHarvesterRequiresAbandonAnnotation(t *testing.T) {
 		ContainSubstring("set the annotation "+infrav1.AbandonAnnotation), ContainSubstring("VirtualMachine "+infra.Name)))
 	id := w.latest(infra).Annotations[infrav1.MachineIDAnnotation]
 	w.update(infra, func(now *infrav1.HarvesterMachine) {
-		metav1.SetMetaDataAnnotation(&now.ObjectMeta, infrav1.AbandonAnnotation, "")
+		metav1.SetMetaDataAnnotation(&now.ObjectMeta, faultlinev1.FormerName(infrav1.AbandonAnnotation), "")
 	})
 	w.waitForDeletion(infra)
 	w.Eventually(func() string { return w.event(infra, "Abandoned") }).Should(And(ContainSubstring("VirtualMachine "+infra.Name), ContainSubstring(id)))

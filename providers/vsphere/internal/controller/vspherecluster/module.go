@@ -25,7 +25,7 @@ import (
 
 // creatingModuleAnnotation records that a cluster module is about to be created, and the modules that existed before. A module
 // has no name, so one that was created but not recorded can be identified only by its absence from that list.
-const creatingModuleAnnotation = "vspherecluster.infrastructure.cluster.x-k8s.io/creating-cluster-module"
+const creatingModuleAnnotation = "faultline.io/creating-cluster-module"
 
 // creatingModule is the value of the annotation.
 type creatingModule struct {

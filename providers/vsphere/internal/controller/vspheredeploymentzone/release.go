@@ -19,6 +19,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/status"
 )
 
@@ -35,7 +36,7 @@ func (r *Reconciler) releaseConfigured(ctx context.Context, s *scope) (over bool
 	if len(zone.Status.Configured) == 0 {
 		return true, ctrl.Result{}, nil
 	}
-	if _, abandon := zone.Annotations[infrav1.AbandonConfiguredAnnotation]; abandon {
+	if _, abandon := faultlinev1.Lookup(zone.Annotations, infrav1.AbandonConfiguredAnnotation); abandon {
 		r.Recorder.Eventf(zone, nil, corev1.EventTypeWarning, "Abandoned", "Delete", "Left in vCenter: %s", names(recordsOf(zone)))
 		return true, ctrl.Result{}, nil
 	}

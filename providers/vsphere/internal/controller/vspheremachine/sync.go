@@ -12,10 +12,11 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // thumbprintAnnotation holds the thumbprint last copied to a VSphereVM.
-const thumbprintAnnotation = "vspheremachine.infrastructure.cluster.x-k8s.io/thumbprint"
+const thumbprintAnnotation = "faultline.io/thumbprint"
 
 // sync copies mutable fields to the VSphereVM: the power-off mode and the thumbprint of its vCenter until it no longer exists,
 // its labels and network configuration until it is in deletion. A VSphereVM that upstream created in a failure domain does not
@@ -51,7 +52,7 @@ func carryThumbprint(s *scope, zone *placement.Zone, vm *infrav1.VSphereVM) {
 		in = &zone.VSphereDeploymentZone
 	}
 	thumbprint := placement.Thumbprint(vm.Spec.Server, s.infraCluster, in, s.vsphere.Spec.Thumbprint)
-	if vm.Annotations[thumbprintAnnotation] != thumbprint {
+	if faultlinev1.Value(vm.Annotations, thumbprintAnnotation) != thumbprint {
 		metav1.SetMetaDataAnnotation(&vm.ObjectMeta, thumbprintAnnotation, thumbprint)
 		vm.Spec.Thumbprint = thumbprint
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // metadataHashAnnotation holds the hash of the network configuration last given to the guest.
-const metadataHashAnnotation = "vspherevm.infrastructure.cluster.x-k8s.io/metadata-hash"
+const metadataHashAnnotation = "faultline.io/metadata-hash"
 
 // ensureGroup adds the machine to the VM group of its failure domain before it is powered on, because the rule between the
 // group and hosts takes effect when a host is chosen. It checks the membership in every reconcile, especially after power-on:
