@@ -56,7 +56,7 @@ func stripped() []string {
 		ours,
 		"k == '" + faultlinev1.CurrentMoveAnnotation + "'",
 		ours + " || k == '" + clusterv1.DeleteMachineAnnotation + "' && object.metadata.annotations[k].startsWith('" + ourMark + "')",
-		"k.startsWith('infrastructure.cluster.x-k8s.io/')",
+		"k.startsWith('faultline.io/') || k.startsWith('infrastructure.cluster.x-k8s.io/')",
 	}
 }
 
