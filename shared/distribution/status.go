@@ -22,7 +22,7 @@ type Machine struct {
 	Domain string
 	// Requested is the requested domain; "" if none was requested.
 	Requested string
-	// Assigned is true if Asked was assigned by Faultline, and not set in the Machine.
+	// Assigned is true if Requested was assigned by Faultline, and not set in the Machine.
 	Assigned bool
 	// ControlPlane is true for a control-plane machine.
 	ControlPlane bool

@@ -54,7 +54,7 @@ type Contention struct {
 	objects []Marked
 }
 
-// Contention returns a Quarrel, and the configuration with which to start the manager. admin has administrator credentials. The
+// Contention returns a Contention, and the configuration with which to start the manager. admin has administrator credentials. The
 // manager has the permissions of the account, or all if it is "".
 func (u User) Contention(admin *rest.Config, account string) (*Contention, *rest.Config) {
 	u.T.Helper()
@@ -75,7 +75,7 @@ func (u User) Contention(admin *rest.Config, account string) (*Contention, *rest
 	}
 }
 
-// Kubeconfig returns a configuration of Quarrel as a kubeconfig, for a manager in its own process or one that reads it from a
+// Kubeconfig returns a configuration of Contention as a kubeconfig, for a manager in its own process or one that reads it from a
 // Secret.
 func Kubeconfig(u User, config *rest.Config, namespace string) []byte {
 	u.T.Helper()

@@ -94,8 +94,8 @@ func (e *Environment) meta(cluster, name string) metav1.ObjectMeta {
 	}
 }
 
-// objects returns the objects of a cluster in which only the spread of the machines may be wrong. Layouts have one letter for
-// each machine: a, b or c for its failure domain, or - for a worker that waits for one.
+// objects returns the objects of a cluster in which only the spread of the machines may be wrong. Layouts are those of a
+// Row.
 func (e *Environment) objects(name, controlPlane, workers string) *Objects {
 	o := &Objects{environment: e, Name: name, Cluster: &clusterv1.Cluster{ObjectMeta: e.meta(name, name)}, Infra: e.Provider.NewCluster()}
 	o.Cluster.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{APIGroup: e.Group, Kind: e.ClusterKind, Name: name}

@@ -37,7 +37,7 @@ type Domains struct {
 }
 
 // Of starts a reconcile of the failure domains of an infrastructure cluster. cluster is the name of its Cluster. Call it before the
-// status is changed, because Announce compares with the stored states.
+// status is changed, because RecordEvents compares with the stored states.
 func (p *Publisher) Of(object provider.Cluster, cluster string) *Domains {
 	_, known := object.Distribution()
 	return &Domains{
@@ -47,8 +47,8 @@ func (p *Publisher) Of(object provider.Cluster, cluster string) *Domains {
 	}
 }
 
-// HasControlPlaneDomain reports whether a domain is published for control planes. Continue to publish such a cluster, with no observations if it
-// has no domains any more: its last domains are kept.
+// HasControlPlaneDomain reports whether a domain is published for control planes. Continue to publish such a cluster, with no
+// observations if it has no domains any more: its last domains are kept.
 func (d *Domains) HasControlPlaneDomain() bool {
 	return slices.ContainsFunc(*d.object.FailureDomains(), func(d clusterv1.FailureDomain) bool { return d.ControlPlane != nil && *d.ControlPlane })
 }

@@ -40,7 +40,7 @@ const (
 const (
 	// reactionTimeout is how long a control plane may take to report that a marked machine is not up to date.
 	reactionTimeout = 2 * time.Minute
-	// triggerInterval is the interval between two Wake actions. The control plane's cache may not have shown the infrastructure machine
+	// triggerInterval is the interval between two Trigger actions. The control plane's cache may not have shown the infrastructure machine
 	// at the first one.
 	triggerInterval = 20 * time.Second
 )

@@ -289,7 +289,7 @@ func markOf(machine *clusterv1.Machine) (whose machines.Mark, woken time.Time, w
 	return whose, woken, wakes
 }
 
-// encodeTriggered returns the value of delete-machine after a Wake. Other controllers only check that the annotation exists.
+// encodeTriggered returns the value of delete-machine after a Trigger. Other controllers only check that the annotation exists.
 func encodeTriggered(first time.Time, times int) string {
 	return fmt.Sprintf("%s %s %d", mark, first.UTC().Format(time.RFC3339), times)
 }

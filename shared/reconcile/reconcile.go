@@ -41,12 +41,12 @@ type Scope interface {
 //
 //   - reads the object, and ignores it if another manager is responsible for it;
 //   - requeues as long as the cache shows the object as it was before the loop's own last write;
-//   - calls Gather to read the objects that the work depends on;
-//   - waits without writing while another controller should write first (Quiet);
+//   - calls NewScope to read the objects that the work depends on;
+//   - waits without writing while another controller should write first (Delay);
 //   - if the object or its Cluster is paused, only sets the Paused condition;
-//   - calls Delete, or adds the finalizer and calls Normal;
+//   - calls ReconcileDelete, or adds the finalizer and calls ReconcileNormal;
 //   - calls Summarize and writes all changes in as few requests as possible, even if the work failed. Conditions that are about to
-//     change again may be written later (Settle).
+//     change again may be written later (Debounce).
 //
 // A conflict, in the work or in a write, is not an error: the object is requeued once the cache has had time to catch up, with a
 // backoff that grows on each further conflict.
@@ -55,7 +55,7 @@ type Loop[T client.Object, S Scope] struct {
 	Filter watch.Filter
 	// Expectations tracks the loop's writes between reconciles. Share one per controller.
 	Expectations *patch.Expectations
-	// Finalizer is added to the object before Normal runs; "" for a kind that adds its own once there is something to protect.
+	// Finalizer is added to the object before ReconcileNormal runs; "" for a kind that adds its own once there is something to protect.
 	Finalizer string
 	// PausedOnlyWhenTrue omits the Paused condition until it has been true once. Other kinds with conditions show it from the
 	// beginning, as the Cluster API contract requires.

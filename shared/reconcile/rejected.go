@@ -28,7 +28,7 @@ const webhookRetry = 5 * time.Second
 
 // IsRejected reports whether a user must act before the request can succeed. This includes a webhook that cannot be called at all,
 // because its Service does not exist or its certificate is not trusted: it blocks objects until it is repaired. A webhook that
-// merely does not respond is not included, because it has not rejected anything; see Unanswered.
+// merely does not respond is not included, because it has not rejected anything; see IsTransient.
 func IsRejected(err error) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {

@@ -65,7 +65,7 @@ type assigner struct {
 
 	domains  []failuredomain.Domain    // those of the cluster, minus the assignments
 	room     map[string]*int           // the capacities of domains that have one
-	suited   map[string]map[string]int // the cluster's Room, minus the assignments
+	suited   map[string]map[string]int // the cluster's Capacity, minus the assignments
 	machines []Machine
 	members  map[string][]*Machine // machines of a group that have been assigned
 	bound    []*Machine            // machines with a domain and a key

@@ -45,7 +45,7 @@ func (c Cluster) physical(domain string) string {
 }
 
 // bind chooses a failure domain for a machine of the key, given the machines with a domain and a key. If keys are separated by
-// Larger domains, it first chooses one of these, then the failure domain within it that has the fewest of the machines.
+// enclosing domains, it first chooses one of these, then the failure domain within it that has the fewest of the machines.
 func (c Cluster) bind(domains []failuredomain.Domain, bound []*Machine, key string, outdated func(*Machine) bool) (string, error) {
 	var current, old []failuredomain.Binding
 	for _, m := range bound {
@@ -73,7 +73,7 @@ func (c Cluster) bind(domains []failuredomain.Domain, bound []*Machine, key stri
 	return failuredomain.Pick(inside, there)
 }
 
-// joined returns the Larger domains in the form of the planner. Each is Active if one of its failure domains is, and has the
+// joined returns the enclosing domains in the form of the planner. Each is Active if one of its failure domains is, and has the
 // capacity of the Active ones.
 func (c Cluster) joined(domains []failuredomain.Domain) []failuredomain.Domain {
 	var joined []failuredomain.Domain

@@ -26,7 +26,7 @@ type Cluster struct {
 	// nil if they are separated by failure domain. A failure domain without an entry may not be separate from another one: with
 	// Required it takes no machine of a logical domain, otherwise it counts as an enclosing domain of its own.
 	Parent map[string]string
-	// Required never places two keys of a class in one failure domain, or in one Larger domain.
+	// Required never places two keys of a class in one failure domain, or in one enclosing domain.
 	Required bool
 }
 

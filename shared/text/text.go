@@ -13,7 +13,7 @@ const dots = "..."
 // dots.
 func Truncate(text string, most int) string { return TruncateWith(text, most, dots) }
 
-// TruncateWith is Cut with another ending.
+// TruncateWith is Truncate with another ending.
 func TruncateWith(text string, most int, missing string) string {
 	if len(text) <= most {
 		return text

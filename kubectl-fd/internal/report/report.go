@@ -96,7 +96,7 @@ type Machine struct {
 	// Class is the class of its logical failure domain, Key is that domain; "" if there are none.
 	Class string `json:"class,omitempty"`
 	Key   string `json:"distributionKey,omitempty"`
-	// Infrastructure is its infrastructure machine, and Suits the key of its replacement's requirements in Cluster.Room; "" if it
+	// Infrastructure is its infrastructure machine, and Suits the key of its replacement's requirements in Cluster.Capacity; "" if it
 	// suits every host.
 	Infrastructure Reference `json:"-"`
 	Suits          string    `json:"-"`

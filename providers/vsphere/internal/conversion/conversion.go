@@ -3,9 +3,9 @@
 
 // Package conversion converts the vSphere kinds between v1beta1 and the hub, v1beta2.
 //
-// Each struct has one function per direction, named FromHub and ToHub. ToHub additionally takes the preserved hub object, which
-// is empty if nothing was preserved. A field that only the hub has is restored from it, provided that the value to which it belongs is
-// unchanged: a thumbprint belongs to its server, a rule to its groups, an operation to its task.
+// Each struct has one function per direction, whose names end in FromHub and ToHub. The latter additionally takes the preserved hub
+// object, which is empty if nothing was preserved. A field that only the hub has is restored from it, provided that the value to
+// which it belongs is unchanged: a thumbprint belongs to its server, a rule to its groups, an operation to its task.
 package conversion
 
 import (

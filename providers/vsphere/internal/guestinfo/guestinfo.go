@@ -13,7 +13,7 @@ import (
 	"fmt"
 )
 
-// Keys owned by the provider. A customVMXKey with one of these names would be overwritten.
+// Keys owned by the provider. A key of customVMXKeys with one of these names would be overwritten.
 const (
 	MetadataKey         = "guestinfo.metadata"
 	MetadataEncodingKey = "guestinfo.metadata.encoding"

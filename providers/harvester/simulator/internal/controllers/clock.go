@@ -47,7 +47,7 @@ func (c *Clock) Remaining(uid types.UID, name string, takes time.Duration) time.
 	return max(0, takes-c.now().Sub(begun))
 }
 
-// Reset restarts a step with the next call of Left.
+// Reset restarts a step with the next call of Remaining.
 func (c *Clock) Reset(uid types.UID, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

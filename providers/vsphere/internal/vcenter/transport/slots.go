@@ -16,7 +16,7 @@ const (
 	MaxCalls = 16
 	// Timeout bounds every call except the stream's.
 	Timeout = 30 * time.Second
-	// SlotTimeout is how long a call waits for a slot. It is short so that a hanging vCenter blocks at most Most callers for long,
+	// SlotTimeout is how long a call waits for a slot. It is short so that a hanging vCenter blocks at most MaxCalls callers for long,
 	// as they may have another vCenter to serve.
 	SlotTimeout = 5 * time.Second
 )

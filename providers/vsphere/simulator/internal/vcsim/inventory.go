@@ -124,7 +124,7 @@ func (i *Inventory) ByPath(path string) (mo.Entity, error) {
 	return e, nil
 }
 
-// find is At for objects of a type.
+// find is ByPath for objects of a type.
 func find[T mo.Entity](i *Inventory, path string) (T, error) {
 	var none T
 	e, err := i.ByPath(path)

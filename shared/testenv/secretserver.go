@@ -35,7 +35,7 @@ type SecretServer struct {
 	once sync.Once
 }
 
-// NewSecretServer starts a Thief that stops at the end of the test.
+// NewSecretServer starts a SecretServer that stops at the end of the test.
 func NewSecretServer(t *testing.T) *SecretServer {
 	t.Helper()
 	s := &SecretServer{secret: "token-of-the-manager", file: filepath.Join(t.TempDir(), "token"), own: make(chan struct{})}
