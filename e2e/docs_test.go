@@ -4,6 +4,8 @@
 package e2e_test
 
 import (
+	"go/scanner"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -68,6 +70,54 @@ func TestContributingPathsExist(t *testing.T) {
 			g.Expect(there).NotTo(BeEmpty(), "%s names %s", page, found[1])
 		}
 	}
+}
+
+// code matches what is set in code and may be an identifier of Go, with its package if it has one.
+var code = regexp.MustCompile("`(?:(?:([a-z]+)\\.)?([A-Z][A-Za-z]*[a-z])|([a-z]+[A-Z][A-Za-z]*))`")
+
+// Functions are renamed: the page must not send an author to one that no longer exists.
+func TestAddingAProviderNamesIdentifiers(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	text, err := os.ReadFile(filepath.Join(repository, "docs", "adding-a-provider.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	everywhere := identifiersIn(t, "shared", "providers", "e2e")
+	named := code.FindAllStringSubmatch(fence.ReplaceAllString(string(text), ""), -1)
+	g.Expect(len(named)).To(BeNumerically(">", 30))
+	for _, found := range named {
+		if _, err := os.Stat(filepath.Join(repository, found[2])); found[2] != "" && err == nil { // a file, such as Makefile
+			continue
+		}
+		known := everywhere
+		if _, err := os.Stat(filepath.Join(repository, "shared", found[1])); found[1] != "" && err == nil {
+			known = identifiersIn(t, filepath.Join("shared", found[1]))
+		}
+		g.Expect(known[found[2]+found[3]]).To(BeTrue(), "docs/adding-a-provider.md names %s", found[0])
+	}
+}
+
+// identifiersIn returns the identifiers in the Go code of folders and their subfolders.
+func identifiersIn(t *testing.T, folders ...string) map[string]bool {
+	t.Helper()
+	g := NewWithT(t)
+	names := map[string]bool{}
+	for _, folder := range folders {
+		g.Expect(filepath.WalkDir(filepath.Join(repository, folder), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			var s scanner.Scanner
+			s.Init(token.NewFileSet().AddFile(path, -1, len(text)), text, nil, 0)
+			for _, tok, name := s.Scan(); tok != token.EOF; _, tok, name = s.Scan() {
+				if tok == token.IDENT {
+					names[name] = true
+				}
+			}
+			return err
+		})).To(Succeed())
+	}
+	return names
 }
 
 var (
