@@ -24,11 +24,11 @@ func (r *Reconciler) act(ctx context.Context, o *observed, d Decision) error {
 	case MarkMachine:
 		return r.annotate(ctx, o.machines[d.Machine.Name], map[string]string{clusterv1.DeleteMachineAnnotation: mark, faultlinev1.MarkedForMoveAnnotation: mark})
 	case Trigger:
-		first := d.Machine.Woken
+		first := d.Machine.Triggered
 		if first.IsZero() {
 			first = o.Now
 		}
-		return r.annotate(ctx, o.machines[d.Machine.Name], map[string]string{clusterv1.DeleteMachineAnnotation: encodeTriggered(first, d.Machine.Wakes+1)})
+		return r.annotate(ctx, o.machines[d.Machine.Name], map[string]string{clusterv1.DeleteMachineAnnotation: encodeTriggered(first, d.Machine.Triggers+1)})
 	case UnmarkMachine:
 		return r.annotate(ctx, o.machines[d.Machine.Name], nil, d.Machine.Mark.Annotations()...)
 	case MarkInfrastructure:

@@ -391,7 +391,7 @@ func TestUnresponsiveControlPlane(t *testing.T) {
 	first := w.machineNow("m0").Annotations[clusterv1.DeleteMachineAnnotation]
 	w.clock.SetTime(w.clock.Now().Add(30 * time.Second))
 	w.reconcile()
-	w.Expect(w.machineNow("m0").Annotations[clusterv1.DeleteMachineAnnotation]).NotTo(Equal(first), "it is woken again")
+	w.Expect(w.machineNow("m0").Annotations[clusterv1.DeleteMachineAnnotation]).NotTo(Equal(first), "it is triggered again")
 	w.clock.SetTime(w.clock.Now().Add(2 * time.Minute))
 	result := w.reconcile()
 	w.Expect(w.marked()).To(BeEmpty())

@@ -40,8 +40,8 @@ const (
 const (
 	// reactionTimeout is how long a control plane may take to report that a marked machine is not up to date.
 	reactionTimeout = 2 * time.Minute
-	// triggerInterval is the interval between two Trigger actions. The control plane's cache may not have shown the infrastructure machine
-	// at the first one.
+	// triggerInterval is the interval between two Trigger actions. The control plane's cache may not have shown the infrastructure
+	// machine at the first one.
 	triggerInterval = 20 * time.Second
 )
 
@@ -73,7 +73,7 @@ func decide(s *Snapshot, all []guard) Decision {
 	if s.Move != nil {
 		return v.proceed(d, all)
 	}
-	if m := v.leftBehind(); m != nil {
+	if m := v.markedWithoutRecord(); m != nil {
 		d.Machine, d.Action = m, UnmarkMachine
 		if m.ClonedFrom == outdatedName(s.ControlPlane.Template) {
 			d.Action = RestoreInfrastructure
@@ -100,8 +100,8 @@ func (v *view) against(all []guard) []Reason {
 	return reasons
 }
 
-// leftBehind returns a machine that is marked for a move without a record; nil if none exists.
-func (v *view) leftBehind() *Machine {
+// markedWithoutRecord returns a machine that is marked for a move without a record; nil if none exists.
+func (v *view) markedWithoutRecord() *Machine {
 	for i := range v.Machines {
 		if m := &v.Machines[i]; m.isOurs() && !m.Deleting && !v.Cluster.Paused && !v.Cluster.Deleting {
 			return m
@@ -113,7 +113,7 @@ func (v *view) leftBehind() *Machine {
 // begin starts what the mode requires, unless a reason blocks it. Moves without capacity do not block the others.
 func (v *view) begin(d Decision) Decision {
 	if len(d.Against) > len(v.plan.wrong) {
-		d.After = v.laterThan()
+		d.After = v.timeUntilUnblocked()
 		return d
 	}
 	switch v.Mode {
@@ -141,9 +141,9 @@ func (s *Snapshot) others(but *Machine) []string {
 	return names
 }
 
-// laterThan returns the time until the blocking reasons end that only depend on time.
-func (s *Snapshot) laterThan() time.Duration {
-	after := max(0, s.unstable(), s.silent(faultlinev1.ReasonControlPlaneDoesNotMove), s.silent(faultlinev1.ReasonAnnotationsRemoved))
+// timeUntilUnblocked returns the time until the blocking reasons end that only depend on time.
+func (s *Snapshot) timeUntilUnblocked() time.Duration {
+	after := max(0, s.timeUntilStable(), s.timeUntilRetry(faultlinev1.ReasonControlPlaneDoesNotMove), s.timeUntilRetry(faultlinev1.ReasonAnnotationsRemoved))
 	if s.Removed != "" {
 		after = max(after, retryAfter)
 	}
@@ -155,7 +155,7 @@ func (s *Snapshot) laterThan() time.Duration {
 
 // proceed returns the next step of the recorded move.
 func (v *view) proceed(d Decision, all []guard) Decision {
-	m := v.victim()
+	m := v.machineOfMove()
 	d.Move, d.Machine = v.Move, m
 	switch {
 	case v.Cluster.Paused || v.Cluster.Deleting:
@@ -220,18 +220,18 @@ func (v *view) mark(d Decision, m *Machine) Decision {
 		d.Action = MarkInfrastructure
 	case m.Outdated:
 		// The control plane has seen the mark, and replaces the machine when its own preflight checks pass.
-	case m.Woken.IsZero():
+	case m.Triggered.IsZero():
 		d.Action = Trigger
-	case !v.Now.Before(m.Woken.Add(reactionTimeout)):
+	case !v.Now.Before(m.Triggered.Add(reactionTimeout)):
 		return v.abort(d, Reason{faultlinev1.ReasonControlPlaneDoesNotMove, v.ControlPlane.Name + " has not reacted for " + reactionTimeout.String() +
 			" to Machine " + m.Name + " being marked: set spec.distribution.controlPlane.rebalance to RolloutAfter"})
 	default:
-		next := m.Woken.Add(time.Duration(m.Wakes) * triggerInterval)
+		next := m.Triggered.Add(time.Duration(m.Triggers) * triggerInterval)
 		if !v.Now.Before(next) {
 			d.Action = Trigger
 			return d
 		}
-		d.After = min(next.Sub(v.Now), m.Woken.Add(reactionTimeout).Sub(v.Now))
+		d.After = min(next.Sub(v.Now), m.Triggered.Add(reactionTimeout).Sub(v.Now))
 	}
 	return d
 }

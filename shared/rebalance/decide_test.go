@@ -37,7 +37,7 @@ func snapshotOf(machines, domains string) Snapshot {
 	}
 	for i, d := range machines {
 		s.Machines = append(s.Machines, Machine{
-			Name: fmt.Sprintf("m%d", i), UID: types.UID(fmt.Sprintf("uid-%d", i)), Created: testNow.Add(time.Duration(i-100) * time.Hour), Asked: string(d),
+			Name: fmt.Sprintf("m%d", i), UID: types.UID(fmt.Sprintf("uid-%d", i)), Created: testNow.Add(time.Duration(i-100) * time.Hour), Requested: string(d),
 			Observed: string(d), Ready: true, HasNode: true, Infrastructure: true, ClonedFrom: "template",
 		})
 	}
@@ -239,15 +239,15 @@ func marked(s *Snapshot) { s.Machines[0].Mark = machines.Ours }
 func overwritten(s *Snapshot) {
 	s.Machines[0].Mark = machines.Overwritten
 }
-func takenOff(s *Snapshot) { s.Machines[0].Mark = machines.TakenOff }
-func cloned(s *Snapshot)   { s.Machines[0].ClonedFrom = "template-rebalance" }
-func woken(s *Snapshot)    { s.Machines[0].Woken, s.Machines[0].Wakes = testNow, 1 }
+func takenOff(s *Snapshot)  { s.Machines[0].Mark = machines.TakenOff }
+func cloned(s *Snapshot)    { s.Machines[0].ClonedFrom = "template-rebalance" }
+func triggered(s *Snapshot) { s.Machines[0].Triggered, s.Machines[0].Triggers = testNow, 1 }
 func noticed(s *Snapshot) {
 	s.Machines[0].Outdated, s.ControlPlane.RollingOut, s.ControlPlane.UpToDate = true, true, false
 }
 func aborting(s *Snapshot) { s.Move.Aborting, s.Move.Why = "ControlPlanePaused", "why" }
 func replaced(s *Snapshot) {
-	s.Machines = append(s.Machines, Machine{Name: "m9", UID: "uid-9", Created: testNow, Asked: "c"})
+	s.Machines = append(s.Machines, Machine{Name: "m9", UID: "uid-9", Created: testNow, Requested: "c"})
 }
 
 // remediated sets that the control plane deleted a failed machine before the move began, and has created none since.
@@ -278,20 +278,20 @@ func TestDecideFromObjects(t *testing.T) {
 		"recorded":               {snapshot: moving(), action: MarkMachine},
 		"marked":                 {snapshot: moving(marked), action: MarkInfrastructure},
 		"both marked":            {snapshot: moving(marked, cloned), action: Trigger},
-		"woken":                  {snapshot: moving(marked, cloned, woken), after: triggerInterval},
-		"woken for long":         {snapshot: moving(marked, cloned, woken, after(30*time.Second)), action: Trigger},
-		"never noticed":          {snapshot: moving(marked, cloned, woken, after(reactionTimeout)), action: Record, aborting: faultlinev1.ReasonControlPlaneDoesNotMove},
-		"noticed":                {snapshot: moving(marked, cloned, woken, noticed)},
-		"noticed for long":       {snapshot: moving(marked, cloned, woken, noticed, after(time.Hour))},
-		"replaced":               {snapshot: moving(marked, cloned, woken, noticed, replaced)},
-		"replaced, then paused":  {snapshot: moving(marked, cloned, woken, noticed, replaced, paused)},
-		"its replacement failed": {snapshot: moving(marked, cloned, woken, noticed, failed)},
-		"its replacement failed, then the domains changed": {snapshot: moving(marked, cloned, woken, noticed, failed, func(s *Snapshot) { s.Since = testNow })},
+		"triggered":              {snapshot: moving(marked, cloned, triggered), after: triggerInterval},
+		"triggered for long":     {snapshot: moving(marked, cloned, triggered, after(30*time.Second)), action: Trigger},
+		"never noticed":          {snapshot: moving(marked, cloned, triggered, after(reactionTimeout)), action: Record, aborting: faultlinev1.ReasonControlPlaneDoesNotMove},
+		"noticed":                {snapshot: moving(marked, cloned, triggered, noticed)},
+		"noticed for long":       {snapshot: moving(marked, cloned, triggered, noticed, after(time.Hour))},
+		"replaced":               {snapshot: moving(marked, cloned, triggered, noticed, replaced)},
+		"replaced, then paused":  {snapshot: moving(marked, cloned, triggered, noticed, replaced, paused)},
+		"its replacement failed": {snapshot: moving(marked, cloned, triggered, noticed, failed)},
+		"its replacement failed, then the domains changed": {snapshot: moving(marked, cloned, triggered, noticed, failed, func(s *Snapshot) { s.Since = testNow })},
 		"another one failed before": {
-			snapshot: moving(marked, cloned, woken, noticed, remediated, paused), action: Record, aborting: faultlinev1.ReasonControlPlanePaused,
+			snapshot: moving(marked, cloned, triggered, noticed, remediated, paused), action: Record, aborting: faultlinev1.ReasonControlPlanePaused,
 		},
-		"another one failed before, and the control plane creates": {snapshot: moving(marked, cloned, woken, noticed, remediated)},
-		"being deleted":                 {snapshot: moving(marked, cloned, woken, noticed, replaced, deleting)},
+		"another one failed before, and the control plane creates": {snapshot: moving(marked, cloned, triggered, noticed, remediated)},
+		"being deleted":                 {snapshot: moving(marked, cloned, triggered, noticed, replaced, deleting)},
 		"gone":                          {snapshot: moving(gone), action: Close},
 		"paused before":                 {snapshot: moving(marked, cloned, paused), action: Record, aborting: faultlinev1.ReasonControlPlanePaused},
 		"not wanted any more":           {snapshot: moving(marked, advise), action: Record, aborting: faultlinev1.ReasonNotBalanced},
@@ -384,7 +384,7 @@ func TestMoveMessage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			s := moving(marked, cloned, woken, noticed, tc.step)
+			s := moving(marked, cloned, triggered, noticed, tc.step)
 			s.Move.Others = []string{"m1", "m2"}
 			status := moveStatus(&observed{Snapshot: s}, s.Move)
 			g.Expect(status.Phase).To(Equal(faultlinev1.MoveReplacing))

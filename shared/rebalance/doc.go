@@ -17,7 +17,7 @@
 //	record         on the infrastructure cluster, before anything else
 //	mark           delete-machine on the Machine, with an annotation that identifies Faultline as its owner
 //	mark           cloned-from-name on the infrastructure machine
-//	wake           change the Machine again: a control plane does not watch infrastructure machines
+//	trigger        change the Machine again: a control plane does not watch infrastructure machines
 //	wait           for the replacement, and for the deletion of the machine
 //	remove         the record, after status.lastMove has been written
 //

@@ -45,8 +45,8 @@ func guards() []guard {
 		{faultlinev1.ReasonClusterPaused, func(v *view) string {
 			return when(v.Cluster.Paused, "Cluster %s or its infrastructure cluster is paused: remove spec.paused or the annotation cluster.x-k8s.io/paused", v.Cluster.Name)
 		}},
-		{faultlinev1.ReasonControlPlaneNotSupported, kindSupported},
-		{faultlinev1.ReasonControlPlaneVersionNotTested, versionTested},
+		{faultlinev1.ReasonControlPlaneNotSupported, checkKind},
+		{faultlinev1.ReasonControlPlaneVersionNotTested, checkVersion},
 		{faultlinev1.ReasonControlPlaneDeleting, func(v *view) string {
 			return when(v.ControlPlane.Deleting, "%s is being deleted", v.ControlPlane.Name)
 		}},
@@ -63,28 +63,28 @@ func guards() []guard {
 		{faultlinev1.ReasonControlPlaneNotObserved, func(v *view) string {
 			return when(v.kubeadm() && !v.ControlPlane.Observed, "%s has not observed its current spec yet: wait, or check that its controller runs", v.ControlPlane.Name)
 		}},
-		{faultlinev1.ReasonControlPlaneRollingOut, upToDate},
-		{faultlinev1.ReasonControlPlaneScaling, scaling},
+		{faultlinev1.ReasonControlPlaneRollingOut, checkRollingOut},
+		{faultlinev1.ReasonControlPlaneScaling, checkScaling},
 		{faultlinev1.ReasonMachineDeleting, func(v *view) string {
 			return v.each(func(m *Machine) bool { return m.Deleting }, "is being deleted: wait until it is deleted; if it is not, see its condition Deleting")
 		}},
-		{faultlinev1.ReasonControlPlaneRemediating, remediating},
-		{faultlinev1.ReasonMachineNotReady, ready},
-		{faultlinev1.ReasonControlPlaneUnhealthy, healthy},
+		{faultlinev1.ReasonControlPlaneRemediating, checkRemediating},
+		{faultlinev1.ReasonMachineNotReady, checkNodes},
+		{faultlinev1.ReasonControlPlaneUnhealthy, checkHealth},
 		{faultlinev1.ReasonMachineMarked, func(v *view) string {
 			return v.each(func(m *Machine) bool { return m.Mark.Others() },
 				"has the annotation cluster.x-k8s.io/delete-machine, which Faultline has not set: remove it, or scale down")
 		}},
-		{faultlinev1.ReasonInfrastructureMachineUnexpected, infrastructure},
-		{faultlinev1.ReasonFailureDomainIntentInvalid, intents},
+		{faultlinev1.ReasonInfrastructureMachineUnexpected, checkInfrastructure},
+		{faultlinev1.ReasonFailureDomainIntentInvalid, checkIntents},
 		{faultlinev1.ReasonStabilizing, func(v *view) string {
-			return when(v.unstable() > 0, "the failure domains changed at %s: machines are moved after they have been unchanged for %s",
+			return when(v.timeUntilStable() > 0, "the failure domains changed at %s: machines are moved after they have been unchanged for %s",
 				v.Since.UTC().Format(time.RFC3339), v.Stabilization)
 		}},
-		{faultlinev1.ReasonTargetNotAvailable, target},
-		{faultlinev1.ReasonControlPlaneDoesNotMove, unresponsive},
-		{faultlinev1.ReasonAnnotationsRemoved, kept},
-		{faultlinev1.ReasonRolledOut, rolledOut},
+		{faultlinev1.ReasonTargetNotAvailable, checkTarget},
+		{faultlinev1.ReasonControlPlaneDoesNotMove, checkResponse},
+		{faultlinev1.ReasonAnnotationsRemoved, checkAnnotations},
+		{faultlinev1.ReasonRolledOut, checkRolledOut},
 	}
 }
 
@@ -108,15 +108,16 @@ func (v *view) each(wrong func(*Machine) bool, message string) string {
 
 func (v *view) kubeadm() bool { return v.ControlPlane.Kind == Kubeadm }
 
-// versionTested applies to single moves only, because they depend on behavior beyond the control plane's contract.
-func versionTested(v *view) string {
+// checkVersion applies to single moves only, because they depend on behavior beyond the control plane's contract.
+func checkVersion(v *view) string {
 	if !v.kubeadm() || v.Mode != faultlinev1.ControlPlaneRebalanceSurgeOne {
 		return ""
 	}
 	return untested(v.ControlPlane.Version)
 }
 
-func kindSupported(v *view) string {
+// checkKind checks for a control plane that cannot replace single machines, or does not exist.
+func checkKind(v *view) string {
 	switch v.ControlPlane.Kind {
 	case Kubeadm:
 		return ""
@@ -130,8 +131,9 @@ func kindSupported(v *view) string {
 	return fmt.Sprintf("Cluster %s has no control plane that could move a machine: set spec.controlPlaneRef, or spec.distribution.controlPlane.rebalance to Off", v.Cluster.Name)
 }
 
-// upToDate checks for machines that the control plane replaces for other reasons. It ignores the machine of the current move.
-func upToDate(v *view) string {
+// checkRollingOut checks for machines that the control plane replaces for other reasons. It ignores the machine of the current
+// move.
+func checkRollingOut(v *view) string {
 	cp := &v.ControlPlane
 	if !v.kubeadm() {
 		return ""
@@ -146,14 +148,16 @@ func upToDate(v *view) string {
 	return when(v.Move == nil && (cp.RollingOut || !cp.UpToDate), "%s does not report that all its machines are up to date: see its conditions RollingOut and MachinesUpToDate", cp.Name)
 }
 
-func scaling(v *view) string {
+// checkScaling checks for a number of machines that differs from the replicas.
+func checkScaling(v *view) string {
 	cp := &v.ControlPlane
 	there := len(v.Machines)
 	return when(v.kubeadm() && (there != cp.Replicas || cp.Scaling), "%s has %d machines of %d replicas: wait until scaling is complete, or see its conditions ScalingUp and ScalingDown",
 		cp.Name, there, cp.Replicas)
 }
 
-func remediating(v *view) string {
+// checkRemediating checks for machines that fail a health check, and for a remediation in progress.
+func checkRemediating(v *view) string {
 	if failing := v.each(func(m *Machine) bool { return m.Unhealthy }, "fails a health check: wait until it is replaced, or repair it"); failing != "" {
 		return failing
 	}
@@ -181,14 +185,16 @@ func (v *view) leftOver() string {
 		"which removes it too", cp.Name, controlplanev1.RemediationInProgressAnnotation, of)
 }
 
-func ready(v *view) string {
+// checkNodes checks for machines that have no Node or are not Ready.
+func checkNodes(v *view) string {
 	if nodeless := v.each(func(m *Machine) bool { return !m.HasNode }, "has no Node: see its condition NodeHealthy"); nodeless != "" {
 		return nodeless
 	}
 	return v.each(func(m *Machine) bool { return !m.Ready }, "is not Ready: see its conditions")
 }
 
-func healthy(v *view) string {
+// checkHealth checks what the control plane reports about etcd and its components.
+func checkHealth(v *view) string {
 	cp := &v.ControlPlane
 	if !v.kubeadm() {
 		return ""
@@ -199,8 +205,8 @@ func healthy(v *view) string {
 	return when(!cp.ComponentsHealthy, "%s does not report that its components are healthy: see its condition ControlPlaneComponentsHealthy", cp.Name)
 }
 
-// infrastructure checks for machines that cannot be marked as outdated, or already look outdated.
-func infrastructure(v *view) string {
+// checkInfrastructure checks for machines that cannot be marked as outdated, or already look outdated.
+func checkInfrastructure(v *view) string {
 	if foreign := v.each(func(m *Machine) bool { return !m.Infrastructure }, "has no infrastructure machine of this provider: replace it with one whose "+
 		"spec.infrastructureRef is a "+v.MachineKind+", or set spec.distribution.controlPlane.rebalance to Off"); foreign != "" {
 		return foreign
@@ -212,33 +218,33 @@ func infrastructure(v *view) string {
 		"roll the control plane out once")
 }
 
-// intents checks for entries of the spec that match no domain, because the user may have meant another one.
-func intents(v *view) string {
+// checkIntents checks for entries of the spec that match no domain, because the user may have meant another one.
+func checkIntents(v *view) string {
 	return distribution.InvalidIntents(v.Intents, func(name string) bool { return v.domain(name) != nil })
 }
 
-// unstable returns how much longer the failure domains must stay unchanged.
-func (s *Snapshot) unstable() time.Duration {
+// timeUntilStable returns how much longer the failure domains must stay unchanged.
+func (s *Snapshot) timeUntilStable() time.Duration {
 	if s.Since.IsZero() {
 		return max(s.Stabilization, time.Nanosecond)
 	}
 	return s.Since.Add(s.Stabilization).Sub(s.Now)
 }
 
-// unresponsive blocks moves after the control plane did not react to a request to replace a machine, until one of its conditions
+// checkResponse blocks moves after the control plane did not react to a request to replace a machine, until one of its conditions
 // changes, the failure domains change, or retryAfter has passed.
-func unresponsive(v *view) string {
-	return when(v.Move == nil && v.silent(faultlinev1.ReasonControlPlaneDoesNotMove) > 0, "%s did not replace Machine %s when requested: check that its controller runs, or set "+
+func checkResponse(v *view) string {
+	return when(v.Move == nil && v.timeUntilRetry(faultlinev1.ReasonControlPlaneDoesNotMove) > 0, "%s did not replace Machine %s when requested: check that its controller runs, or set "+
 		"spec.distribution.controlPlane.rebalance to RolloutAfter; the request is repeated when one of its conditions or the failure domains change, and after %s",
 		v.ControlPlane.Name, machineOf(v.Last), retryAfter)
 }
 
-// kept blocks moves while written annotations are removed.
-func kept(v *view) string {
+// checkAnnotations blocks moves while written annotations are removed.
+func checkAnnotations(v *view) string {
 	if v.Removed != "" {
 		return v.Removed
 	}
-	return when(v.Move == nil && v.silent(faultlinev1.ReasonAnnotationsRemoved) > 0, "%s; the move is retried when a condition of %s or the failure domains change, and after %s",
+	return when(v.Move == nil && v.timeUntilRetry(faultlinev1.ReasonAnnotationsRemoved) > 0, "%s; the move is retried when a condition of %s or the failure domains change, and after %s",
 		messageOf(v.Last), v.ControlPlane.Name, retryAfter)
 }
 
@@ -247,9 +253,9 @@ func wouldRepeat(reason string) bool {
 	return reason == faultlinev1.ReasonControlPlaneDoesNotMove || reason == faultlinev1.ReasonAnnotationsRemoved
 }
 
-// silent returns how much longer no move is begun after one was aborted for the reason, which must be one of vain; not positive
-// if moves may begin.
-func (s *Snapshot) silent(reason string) time.Duration {
+// timeUntilRetry returns how much longer no move is begun after one was aborted for the reason, which must be one of wouldRepeat; not
+// positive if moves may begin.
+func (s *Snapshot) timeUntilRetry(reason string) time.Duration {
 	last := s.Last
 	if last == nil || last.Reason != reason || s.ControlPlane.Changed.After(last.Finished.Time) || s.Since.After(last.Finished.Time) {
 		return 0
@@ -257,8 +263,8 @@ func (s *Snapshot) silent(reason string) time.Duration {
 	return last.Finished.Add(retryAfter).Sub(s.Now)
 }
 
-// rolledOut blocks setting rollout.after again: one rollout is enough for an unchanged set of failure domains.
-func rolledOut(v *view) string {
+// checkRolledOut blocks setting rollout.after again: one rollout is enough for an unchanged set of failure domains.
+func checkRolledOut(v *view) string {
 	after := v.ControlPlane.RolloutAfter
 	if v.Mode != faultlinev1.ControlPlaneRebalanceRolloutAfter || after.IsZero() || after.Before(v.Since) {
 		return ""

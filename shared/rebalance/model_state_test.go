@@ -310,7 +310,7 @@ func (s *state) upgrade() string {
 func (s *state) machineSeen(i int8) Machine {
 	m := &s.machines[i]
 	seen := Machine{
-		Name: fmt.Sprintf("m%d", i), UID: uid(i), Created: modelNow.Add(time.Duration(i) * time.Second), Asked: nameOf(m.domain),
+		Name: fmt.Sprintf("m%d", i), UID: uid(i), Created: modelNow.Add(time.Duration(i) * time.Second), Requested: nameOf(m.domain),
 		Ready: m.joined && m.health != notReady, HasNode: m.joined, Deleting: m.deleting, Unhealthy: m.health == failing, Outdated: m.seenOld,
 		Infrastructure: true, ClonedFrom: "t",
 	}
@@ -318,7 +318,7 @@ func (s *state) machineSeen(i int8) Machine {
 	if s.late {
 		first = modelNow.Add(-reactionTimeout)
 	}
-	seen.Mark, seen.Woken, seen.Wakes = markOf(annotated(m.asked, m.beside, first))
+	seen.Mark, seen.Triggered, seen.Triggers = markOf(annotated(m.asked, m.beside, first))
 	if m.at != m.domain {
 		seen.Observed = nameOf(m.at)
 	}

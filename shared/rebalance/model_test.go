@@ -489,7 +489,7 @@ func TestModelMisplacedMachine(t *testing.T) {
 	at := slices.IndexFunc(without, func(g guard) bool { return g.reason == faultlinev1.ReasonTargetNotAvailable })
 	without[at].against = func(v *view) string {
 		var others []string
-		for _, why := range strings.Split(target(v), "; ") {
+		for _, why := range strings.Split(checkTarget(v), "; ") {
 			if !strings.Contains(why, "which would not improve the balance") {
 				others = append(others, why)
 			}

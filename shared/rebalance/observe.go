@@ -67,12 +67,12 @@ func (r *Reconciler) observe(ctx context.Context, reader client.Reader, infra pr
 	if err := r.observeMachines(ctx, reader, o); err != nil {
 		return nil, err
 	}
-	return o, r.observeRoom(ctx, o)
+	return o, r.observeCapacity(ctx, o)
 }
 
-// observeRoom limits the capacity of the domains to what suits the control plane's machines. All are cloned from one template, so
-// the newest machine represents them.
-func (r *Reconciler) observeRoom(ctx context.Context, o *observed) error {
+// observeCapacity limits the capacity of the domains to what suits the control plane's machines. All are cloned from one template,
+// so the newest machine represents them.
+func (r *Reconciler) observeCapacity(ctx context.Context, o *observed) error {
 	can := r.Provider.Capabilities()
 	if len(o.Machines) == 0 {
 		return nil
@@ -87,12 +87,12 @@ func (r *Reconciler) observeRoom(ctx context.Context, o *observed) error {
 	if can.Capacity == nil || can.Requirements(infra) == "" {
 		return nil
 	}
-	room, err := can.Capacity(ctx, infra)
+	suits, err := can.Capacity(ctx, infra)
 	if err != nil {
 		return fmt.Errorf("reading the capacity for machines of %s: %w", o.ControlPlane.Name, err)
 	}
 	for i := range o.Domains {
-		suited := room[o.Domains[i].Name]
+		suited := suits[o.Domains[i].Name]
 		if capacity := o.Domains[i].Capacity; capacity == nil || *capacity > suited {
 			o.Domains[i].Capacity = &suited
 		}
@@ -266,7 +266,7 @@ func (o *observed) clonedFrom(infra client.Object) string {
 // machineOfObject returns the relevant state of a Machine. The result is comparable: an event that does not change it is dropped.
 func machineOfObject(machine *clusterv1.Machine) Machine {
 	m := Machine{
-		Name: machine.Name, UID: machine.UID, Created: machine.CreationTimestamp.Time, Asked: machine.Spec.FailureDomain, Observed: machine.Status.FailureDomain,
+		Name: machine.Name, UID: machine.UID, Created: machine.CreationTimestamp.Time, Requested: machine.Spec.FailureDomain, Observed: machine.Status.FailureDomain,
 		Ready: conditions.IsTrue(machine, clusterv1.MachineReadyCondition), HasNode: machine.Status.NodeRef.IsDefined(),
 		Deleting: !machine.DeletionTimestamp.IsZero(), Deletion: distribution.DeletionPhase(machine),
 		DeletingReason: conditions.GetReason(machine, clusterv1.MachineDeletingCondition),
@@ -276,17 +276,17 @@ func machineOfObject(machine *clusterv1.Machine) Machine {
 	if ready := conditions.Get(machine, clusterv1.MachineReadyCondition); ready != nil && ready.Status != metav1.ConditionTrue {
 		m.Waits = cmp.Or(text.SingleLine(ready.Message), ready.Reason)
 	}
-	m.Mark, m.Woken, m.Wakes = markOf(machine)
+	m.Mark, m.Triggered, m.Triggers = markOf(machine)
 	return m
 }
 
 // mark is the value of delete-machine that Faultline sets, optionally followed by the suffix of encodeTriggered.
 const mark = "faultline-rebalance"
 
-func markOf(machine *clusterv1.Machine) (whose machines.Mark, woken time.Time, wakes int) {
+func markOf(machine *clusterv1.Machine) (whose machines.Mark, triggered time.Time, triggers int) {
 	whose, note := machines.MarkOf(machine, mark)
-	woken, wakes = decodeTriggered(note)
-	return whose, woken, wakes
+	triggered, triggers = decodeTriggered(note)
+	return whose, triggered, triggers
 }
 
 // encodeTriggered returns the value of delete-machine after a Trigger. Other controllers only check that the annotation exists.

@@ -64,7 +64,7 @@ func (s *Snapshot) planned() ([]failuredomain.Domain, []failuredomain.Machine) {
 // candidate returns the machine to move: that of the recorded move, otherwise that of the first planned one.
 func (v *view) candidate() *Machine {
 	if v.Move != nil {
-		return v.victim()
+		return v.machineOfMove()
 	}
 	for i := range v.Machines {
 		if len(v.plan.moves) > 0 && v.Machines[i].Name == v.plan.moves[0].Machine {
@@ -74,9 +74,10 @@ func (v *view) candidate() *Machine {
 	return nil
 }
 
-// target checks the domains in which the control plane may create the replacement. It chooses one with the fewest machines among
-// those that the Cluster lists for control planes, regardless of capacity. Each domain that it may choose must be suitable.
-func target(v *view) string {
+// checkTarget checks the domains in which the control plane may create the replacement. The control plane chooses one with the
+// fewest machines among those that the Cluster lists for control planes, regardless of capacity. Each domain that it may choose
+// must be suitable.
+func checkTarget(v *view) string {
 	candidate := v.candidate()
 	if candidate == nil || !v.kubeadm() {
 		return ""
@@ -168,7 +169,7 @@ func (c domainLoad) less(other domainLoad) bool {
 func (v *view) loadOf(domain string, leaves *Machine) domainLoad {
 	var c domainLoad
 	for i := range v.Machines {
-		if m := &v.Machines[i]; m.Asked == domain {
+		if m := &v.Machines[i]; m.Requested == domain {
 			c.all++
 			if m.Name != leaves.Name && !m.Deleting && !m.Outdated {
 				c.remaining++

@@ -67,7 +67,7 @@ func (o *observed) balance(d Decision) metav1.Condition {
 			Message: "Cluster " + o.owner.Name + " has no control-plane Machines: if its control plane runs elsewhere, set spec.distribution.controlPlane.rebalance to Off"}
 	case d.Balanced:
 		condition := metav1.Condition{Status: metav1.ConditionTrue, Reason: faultlinev1.ReasonBalanced}
-		if why := versionTested(&view{Snapshot: &o.Snapshot}); why != "" { // reported before a move is needed
+		if why := checkVersion(&view{Snapshot: &o.Snapshot}); why != "" { // reported before a move is needed
 			condition.Message = "No machine could be moved: " + why
 		}
 		return condition
@@ -108,7 +108,7 @@ func moveStatus(o *observed, move *Move) *faultlinev1.MachineMove {
 	if replacement != nil {
 		status.Replacement = replacement.Name
 	}
-	status.Phase, status.Message = o.phase(move, o.victim(), replacement)
+	status.Phase, status.Message = o.phase(move, o.machineOfMove(), replacement)
 	status.Message = text.Truncate(status.Message, maxMessage)
 	return status
 }

@@ -111,10 +111,10 @@ type Machine struct {
 	Name    string
 	UID     types.UID
 	Created time.Time
-	// Asked is the requested domain, Observed the actual one; "" if none exists.
-	Asked, Observed string
-	Ready, HasNode  bool
-	Deleting        bool
+	// Requested is the requested domain, Observed the actual one; "" if none exists.
+	Requested, Observed string
+	Ready, HasNode      bool
+	Deleting            bool
 	// Deletion is the phase of its deletion, and DeletingReason the reason of its Deleting condition.
 	Deletion       faultlinev1.MovePhase
 	DeletingReason string
@@ -125,9 +125,9 @@ type Machine struct {
 	// Outdated is true if the control plane has reported it as not up to date.
 	Outdated bool
 	Mark     machines.Mark
-	// Woken is when the marked machine was first changed to trigger the control plane, and Wakes is how often it was changed.
-	Woken time.Time
-	Wakes int
+	// Triggered is when the marked machine was first changed to trigger the control plane, and Triggers is how often it was changed.
+	Triggered time.Time
+	Triggers  int
 	// Infrastructure is true if its infrastructure machine exists and is of this provider's kind.
 	Infrastructure bool
 	// ClonedFrom is cloned-from-name of the infrastructure machine; "" if that annotation is missing, or if cloned-from-groupkind
@@ -140,7 +140,7 @@ func (m *Machine) Domain() string {
 	if m.Observed != "" {
 		return m.Observed
 	}
-	return m.Asked
+	return m.Requested
 }
 
 // isOurs reports whether Faultline's annotations must be removed from a machine that is not being moved.
@@ -151,8 +151,8 @@ func outdatedName(clonedFrom string) string { return clonedFrom + outdatedSuffix
 
 const outdatedSuffix = "-rebalance"
 
-// victim returns the machine of the recorded move; nil if it no longer exists.
-func (s *Snapshot) victim() *Machine {
+// machineOfMove returns the machine of the recorded move; nil if it no longer exists.
+func (s *Snapshot) machineOfMove() *Machine {
 	for i := range s.Machines {
 		if s.moving(&s.Machines[i]) {
 			return &s.Machines[i]
