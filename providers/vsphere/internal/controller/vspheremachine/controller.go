@@ -29,7 +29,7 @@ type Reconciler struct {
 
 	filter  watch.Filter
 	written patch.Expectations
-	others  patch.Repeats // VSphereVMs and Machines
+	others  patch.Repeats // for VSphereVMs and Machines
 }
 
 type scope struct {
@@ -37,7 +37,7 @@ type scope struct {
 	cluster      *clusterv1.Cluster
 	infraCluster *infrav1.VSphereCluster
 	machine      *clusterv1.Machine
-	vsphere      *infrav1.VSphereMachine
+	infra        *infrav1.VSphereMachine
 	patch        *patch.Patch
 	vm           *infrav1.VSphereVM // nil until it exists
 }
@@ -52,28 +52,28 @@ type scope struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereMachine, *scope]{
 		Client: r.Client, Filter: r.filter, Expectations: &r.written, Recorder: r.Recorder, V1Beta1: conversion.MachineConditions(), Finalizer: infrav1.MachineFinalizer,
-		NewScope: r.gather, Delay: assignmentGrace, ReconcileNormal: r.reconcileNormal, ReconcileDelete: r.reconcileDelete, Summarize: summarize,
+		NewScope: r.newScope, Delay: assignmentGrace, ReconcileNormal: r.reconcileNormal, ReconcileDelete: r.reconcileDelete, Summarize: summarize,
 	}.Run(ctx, req, &infrav1.VSphereMachine{})
 }
 
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
-	s.vsphere.OwnerReferences = withoutCluster(s.vsphere.OwnerReferences)
+	s.infra.OwnerReferences = withoutCluster(s.infra.OwnerReferences)
 	if s.vm == nil {
-		if placed, err := r.newVM(ctx, s); err != nil || !placed {
+		if placed, err := r.ensureVM(ctx, s); err != nil || !placed {
 			return ctrl.Result{}, err
 		}
 	}
 	return ctrl.Result{}, r.mirror(ctx, s)
 }
 
-// gather reads the objects on which the machine depends. It returns nil while the machine has no owner, unless it is being
+// newScope reads the objects on which the machine depends. It returns nil while the machine has no owner, unless it is being
 // deleted, which needs none.
-func (r *Reconciler) gather(ctx context.Context, vsphere *infrav1.VSphereMachine, p *patch.Patch) (*scope, error) {
-	of, leave, err := reconcile.OwnersOf(ctx, r.Client, vsphere, &infrav1.VSphereCluster{})
+func (r *Reconciler) newScope(ctx context.Context, infra *infrav1.VSphereMachine, p *patch.Patch) (*scope, error) {
+	of, leave, err := reconcile.OwnersOf(ctx, r.Client, infra, &infrav1.VSphereCluster{})
 	if err != nil || leave {
 		return nil, err
 	}
-	s := &scope{vsphere: vsphere, patch: p, machine: of.Machine, cluster: of.Cluster, infraCluster: of.InfraCluster}
+	s := &scope{infra: infra, patch: p, machine: of.Machine, cluster: of.Cluster, infraCluster: of.InfraCluster}
 	s.vm, err = findVM(ctx, r.Client, s)
 	return s, err
 }
@@ -85,15 +85,15 @@ func (s *scope) Owner() *clusterv1.Cluster { return s.cluster }
 func findVM(ctx context.Context, reader client.Reader, s *scope) (*infrav1.VSphereVM, error) {
 	name, err := vmName(s)
 	if err != nil {
-		return nil, nil //nolint:nilerr // ensureVM reports it; nothing can have been created under a name that cannot be made
+		return nil, nil //nolint:nilerr // placeVM reports it; nothing can have been created under a name that cannot be made
 	}
 	vm := &infrav1.VSphereVM{}
-	if err := reader.Get(ctx, client.ObjectKey{Namespace: s.vsphere.Namespace, Name: name}, vm); err != nil {
+	if err := reader.Get(ctx, client.ObjectKey{Namespace: s.infra.Namespace, Name: name}, vm); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	return vm, nil
 }
 
 func (r *Reconciler) warn(s *scope, reason, action, format string, args ...any) {
-	r.Recorder.Eventf(s.vsphere, nil, corev1.EventTypeWarning, reason, action, format, args...)
+	r.Recorder.Eventf(s.infra, nil, corev1.EventTypeWarning, reason, action, format, args...)
 }

@@ -24,8 +24,8 @@ const providerIDPrefix = "vsphere://"
 
 // mirror reports the state of the virtual machine on the VSphereMachine.
 func (r *Reconciler) mirror(ctx context.Context, s *scope) error {
-	if !ownedBy(s.vm, s.vsphere) {
-		setProvisioned(s.vsphere, infrav1.VSphereVMVirtualMachineNameConflictReason, fmt.Sprintf(
+	if !ownedBy(s.vm, s.infra) {
+		setProvisioned(s.infra, infrav1.VSphereVMVirtualMachineNameConflictReason, fmt.Sprintf(
 			"VSphereVM %s belongs to another VSphereMachine: delete one of the two Machines, or change spec.naming.template", s.vm.Name))
 		return nil
 	}
@@ -33,17 +33,17 @@ func (r *Reconciler) mirror(ctx context.Context, s *scope) error {
 		return err
 	}
 	if s.vm.Spec.Placement.FailureDomain != "" {
-		status.True(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachinePlacedReason)
+		status.True(s.infra, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachinePlacedReason)
 	}
-	mirrorProvisioned(s.vsphere, s.vm)
+	mirrorProvisioned(s.infra, s.vm)
 	if !ptr.Deref(s.vm.Status.Ready, false) || s.vm.Spec.BiosUUID == "" {
 		return nil
 	}
-	s.vsphere.Status.FailureDomain = s.vm.Status.FailureDomain
-	s.vsphere.Status.Network = s.vm.Status.Network
-	s.vsphere.Status.Addresses = addresses(s.vm)
-	s.vsphere.Spec.ProviderID = providerIDPrefix + s.vm.Spec.BiosUUID
-	s.vsphere.Status.Initialization.Provisioned = ptr.To(true)
+	s.infra.Status.FailureDomain = s.vm.Status.FailureDomain
+	s.infra.Status.Network = s.vm.Status.Network
+	s.infra.Status.Addresses = addresses(s.vm)
+	s.infra.Spec.ProviderID = providerIDPrefix + s.vm.Spec.BiosUUID
+	s.infra.Status.Initialization.Provisioned = ptr.To(true)
 	return r.labelHost(ctx, s)
 }
 
@@ -85,6 +85,7 @@ func inProgress(reason string) bool {
 // maxAddresses is the maximum number of addresses of a VSphereMachine, and of the Machine that copies them.
 const maxAddresses = 128
 
+// addresses returns the addresses of the virtual machine, and its name as domain name.
 func addresses(vm *infrav1.VSphereVM) []clusterv1.MachineAddress {
 	if len(vm.Status.Addresses) == 0 {
 		return nil

@@ -26,18 +26,18 @@ import (
 	"github.com/faultline-io/faultline/shared/text"
 )
 
-// ensureVM creates the VSphereVM once all prerequisites exist. Its spec is decided here once, so that later changes to a zone
+// placeVM creates the VSphereVM once all prerequisites exist. Its spec is decided here once, so that later changes to a zone
 // do not move machines.
-func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (placed bool, _ error) {
+func (r *Reconciler) placeVM(ctx context.Context, s *scope) (placed bool, _ error) {
 	switch {
 	case s.infraCluster == nil:
-		setProvisioned(s.vsphere, infrav1.VSphereMachineVirtualMachineWaitingForClusterInfrastructureReadyReason, "VSphereCluster does not exist yet")
+		setProvisioned(s.infra, infrav1.VSphereMachineVirtualMachineWaitingForClusterInfrastructureReadyReason, "VSphereCluster does not exist yet")
 		return false, nil
 	case !ptr.Deref(s.cluster.Status.Initialization.InfrastructureProvisioned, false):
-		setProvisioned(s.vsphere, infrav1.VSphereMachineVirtualMachineWaitingForClusterInfrastructureReadyReason, "Waiting for Cluster infrastructure to be provisioned")
+		setProvisioned(s.infra, infrav1.VSphereMachineVirtualMachineWaitingForClusterInfrastructureReadyReason, "Waiting for Cluster infrastructure to be provisioned")
 		return false, nil
 	case s.machine.Spec.Bootstrap.DataSecretName == nil:
-		setProvisioned(s.vsphere, infrav1.VSphereMachineVirtualMachineWaitingForBootstrapDataReason, "Waiting for Machine to have bootstrap data")
+		setProvisioned(s.infra, infrav1.VSphereMachineVirtualMachineWaitingForBootstrapDataReason, "Waiting for Machine to have bootstrap data")
 		return false, nil
 	}
 	zone, unplaced, err := r.zone(ctx, s)
@@ -48,7 +48,7 @@ func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (placed bool, _ err
 		r.wait(s, unplaced)
 		return false, nil
 	}
-	spec, err := placement.VM(s.infraCluster, s.vsphere, zone)
+	spec, err := placement.VM(s.infraCluster, s.infra, zone)
 	if err != nil {
 		r.wait(s, distribution.Refusal{Reason: infrav1.FailureDomainNotFoundReason, Message: err.Error()})
 		return false, nil //nolint:nilerr // it is in the condition, and a VSphereFailureDomain that appears ends the wait
@@ -56,20 +56,20 @@ func (r *Reconciler) ensureVM(ctx context.Context, s *scope) (placed bool, _ err
 	if err := r.record(ctx, s); err != nil {
 		return false, err
 	}
-	return true, r.create(ctx, s, spec)
+	return true, r.createVM(ctx, s, spec)
 }
 
 // record sets the condition that the placement was chosen. If the failure domain was assigned, the condition is stored with the
 // resourceVersion before anything is created: if the assignment was withdrawn meanwhile, this write conflicts, and a later
 // withdrawal conflicts with this one. A domain that the Machine names does not change, so it need not be stored first.
 func (r *Reconciler) record(ctx context.Context, s *scope) error {
-	before := slices.Clone(s.vsphere.Status.Conditions)
-	status.True(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachinePlacedReason)
-	if s.machine.Spec.FailureDomain != "" || s.vsphere.Annotations[faultlinev1.AssignedFailureDomainAnnotation] == "" {
+	before := slices.Clone(s.infra.Status.Conditions)
+	status.True(s.infra, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachinePlacedReason)
+	if s.machine.Spec.FailureDomain != "" || s.infra.Annotations[faultlinev1.AssignedFailureDomainAnnotation] == "" {
 		return nil
 	}
-	if err := s.patch.ApplyAsRead(ctx, r.Client, s.vsphere); err != nil {
-		s.vsphere.Status.Conditions = before // the failed reconcile stores its status without the resourceVersion
+	if err := s.patch.ApplyAsRead(ctx, r.Client, s.infra); err != nil {
+		s.infra.Status.Conditions = before // the failed reconcile stores its status without the resourceVersion
 		return err
 	}
 	return nil
@@ -81,12 +81,12 @@ func assignmentGrace(s *scope) time.Duration {
 		return 0
 	}
 	_, wait := s.requestedZone()
-	return provider.AssignmentGrace(wait, s.vsphere, time.Now())
+	return provider.AssignmentGrace(wait, s.infra, time.Now())
 }
 
 // requestedZone returns the failure domain of the machine, or a refusal with the reason why the machine must wait for one.
 func (s *scope) requestedZone() (domain string, wait distribution.Refusal) {
-	return provider.RequestedDomain(expected(s.infraCluster), s.machine, s.vsphere, infrastructure.VSphere{}.Location(s.vsphere))
+	return provider.RequestedDomain(requiringDomain(s.infraCluster), s.machine, s.infra, infrastructure.VSphere{}.Location(s.infra))
 }
 
 // zone returns the deployment zone of the machine, or a refusal with the reason why it cannot be used now. The zone is nil if
@@ -107,9 +107,9 @@ func (r *Reconciler) zone(ctx context.Context, s *scope) (*placement.Zone, distr
 	return zone, mayReceive(s.infraCluster, zone, util.IsControlPlaneMachine(s.machine)), nil
 }
 
-// expected returns the cluster. If it has a selector but has not published anything yet, it returns a copy with failure
+// requiringDomain returns the cluster. If it has a selector but has not published anything yet, it returns a copy with failure
 // domains, and the machine must name one of them.
-func expected(cluster *infrav1.VSphereCluster) *infrav1.VSphereCluster {
+func requiringDomain(cluster *infrav1.VSphereCluster) *infrav1.VSphereCluster {
 	if cluster.Spec.FailureDomainSelector == nil || len(cluster.Status.Distribution.FailureDomains) > 0 {
 		return cluster
 	}
@@ -149,10 +149,10 @@ func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone, controlPl
 			"specify a zone that the cluster publishes", zone.Name, zone.Spec.Server, cluster.Name, cluster.Spec.Server)
 	case !zone.DeletionTimestamp.IsZero():
 		return notReady("VSphereDeploymentZone %s is being deleted", zone.Name)
-	case changed(zone):
+	case staleStatus(zone):
 		return notReady("VSphereDeploymentZone %s or its VSphereFailureDomain has changed and has not been checked since", zone.Name)
 	case !ptr.Deref(zone.Status.Ready, false):
-		return notReady("VSphereDeploymentZone %s is not ready: %s", zone.Name, problem(zone))
+		return notReady("VSphereDeploymentZone %s is not ready: %s", zone.Name, notReadyBecause(zone))
 	case state != faultlinev1.DomainActive:
 		return notReady("%s", withdrawn.Message)
 	default:
@@ -160,15 +160,16 @@ func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone, controlPl
 	}
 }
 
-// changed reports whether status.ready belongs to an older generation of the zone or its failure domain.
-func changed(zone *placement.Zone) bool {
+// staleStatus reports whether status.ready belongs to an older generation of the zone or its failure domain.
+func staleStatus(zone *placement.Zone) bool {
 	if zone.Status.Ready == nil {
 		return false
 	}
 	return zone.Status.ObservedGeneration != zone.Generation || zone.Domain != nil && zone.Status.FailureDomainGeneration != zone.Domain.Generation
 }
 
-func problem(zone *placement.Zone) string {
+// notReadyBecause returns the message of the zone's Ready condition.
+func notReadyBecause(zone *placement.Zone) string {
 	ready := conditions.Get(zone, clusterv1.ReadyCondition)
 	if ready == nil {
 		return "it has not been checked yet"
@@ -178,10 +179,10 @@ func problem(zone *placement.Zone) string {
 
 // wait reports what the machine waits for in its conditions, and in an event if the reason is new.
 func (r *Reconciler) wait(s *scope, why distribution.Refusal) {
-	before := conditions.Get(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition)
+	before := conditions.Get(s.infra, infrav1.VSphereMachinePlacementReadyCondition)
 	if before == nil || before.Reason != why.Reason {
 		r.warn(s, why.Reason, "Place", "%s", why.Message)
 	}
-	status.False(s.vsphere, infrav1.VSphereMachinePlacementReadyCondition, why.Reason, why.Message)
-	setProvisioned(s.vsphere, why.Reason, why.Message)
+	status.False(s.infra, infrav1.VSphereMachinePlacementReadyCondition, why.Reason, why.Message)
+	setProvisioned(s.infra, why.Reason, why.Message)
 }

@@ -27,7 +27,8 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// SetupWithManager registers the controller.
+// SetupWithManager registers the controller. It watches VSphereClusters twice: a changed spec concerns all machines, changed failure
+// domains only those that wait.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
 	log := ctrl.LoggerFrom(ctx)
@@ -43,22 +44,22 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterMachines),
 			builder.WithPredicates(predicates.ClusterPausedTransitionsOrInfrastructureProvisioned(mgr.GetScheme(), log))).
 		Watches(&infrav1.VSphereVM{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &infrav1.VSphereMachine{}),
-			builder.WithPredicates(worthMirroring())).
-		Watches(&infrav1.VSphereDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfZone), builder.WithPredicates(readyChanged())).
+			builder.WithPredicates(mirroredStateChanged())).
+		Watches(&infrav1.VSphereDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfZone), builder.WithPredicates(zoneChanged())).
 		Watches(&infrav1.VSphereFailureDomain{}, handler.EnqueueRequestsFromMapFunc(r.machinesWaiting), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesOfCluster), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&infrav1.VSphereCluster{}, handler.EnqueueRequestsFromMapFunc(r.machinesWaitingInCluster), builder.WithPredicates(domainsChanged())).
 		Complete(r)
 }
 
-// worthMirroring drops provisioning steps of a VSphereVM that the VSphereMachine does not show.
-func worthMirroring() predicate.Predicate {
+// mirroredStateChanged drops provisioning steps of a VSphereVM that the VSphereMachine does not show.
+func mirroredStateChanged() predicate.Predicate {
 	return predicate.Funcs{
 		// The VSphereVM was not just created by the machine: it was restored or moved, or existed before the manager started.
 		CreateFunc: func(e event.CreateEvent) bool { return e.Object.(*infrav1.VSphereVM).Spec.BiosUUID != "" },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld.(*infrav1.VSphereVM), e.ObjectNew.(*infrav1.VSphereVM)
-			return shown(before) != shown(after) ||
+			return summaryOf(before) != summaryOf(after) ||
 				ptr.Deref(after.Status.Ready, false) && !equality.Semantic.DeepEqual(before.Status.Network, after.Status.Network)
 		},
 	}
@@ -70,7 +71,8 @@ type summary struct {
 	ready, deleting                         bool
 }
 
-func shown(vm *infrav1.VSphereVM) summary {
+// summaryOf returns the summary. A change of a VSphereVM that does not change it is dropped.
+func summaryOf(vm *infrav1.VSphereVM) summary {
 	s := summary{
 		host: vm.Status.Host, domain: ptr.Deref(vm.Status.FailureDomain, ""), biosUUID: vm.Spec.BiosUUID,
 		ready: ptr.Deref(vm.Status.Ready, false), deleting: !vm.DeletionTimestamp.IsZero(),
@@ -85,7 +87,8 @@ func shown(vm *infrav1.VSphereVM) summary {
 	return s
 }
 
-func readyChanged() predicate.Predicate {
+// zoneChanged passes zones whose change may let a machine be placed, or changes the message of one that waits.
+func zoneChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*infrav1.VSphereDeploymentZone), e.ObjectNew.(*infrav1.VSphereDeploymentZone)
 		return ptr.Deref(before.Status.Ready, false) != ptr.Deref(after.Status.Ready, false) || before.Generation != after.Generation ||
@@ -95,6 +98,7 @@ func readyChanged() predicate.Predicate {
 	}}
 }
 
+// domainsChanged passes VSphereClusters whose published failure domains have changed.
 func domainsChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, after := e.ObjectOld.(*infrav1.VSphereCluster), e.ObjectNew.(*infrav1.VSphereCluster)

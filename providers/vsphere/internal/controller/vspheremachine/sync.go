@@ -31,35 +31,36 @@ func (r *Reconciler) sync(ctx context.Context, s *scope) error {
 		}
 	}
 	return r.change(ctx, s, func(vm *infrav1.VSphereVM) {
-		vm.Spec.PowerOffMode = s.vsphere.Spec.PowerOffMode
-		vm.Spec.GuestSoftPowerOffTimeoutSeconds = s.vsphere.Spec.GuestSoftPowerOffTimeoutSeconds
+		vm.Spec.PowerOffMode = s.infra.Spec.PowerOffMode
+		vm.Spec.GuestSoftPowerOffTimeoutSeconds = s.infra.Spec.GuestSoftPowerOffTimeoutSeconds
 		if s.infraCluster == nil || placedBy != "" && zone == nil {
 			return // keep the current values
 		}
-		carryThumbprint(s, zone, vm)
-		if s.vsphere.DeletionTimestamp.IsZero() && vm.DeletionTimestamp.IsZero() {
-			carryLabels(s.vsphere, vm)
-			carryNetwork(s, zone, vm)
+		copyThumbprint(s, zone, vm)
+		if s.infra.DeletionTimestamp.IsZero() && vm.DeletionTimestamp.IsZero() {
+			copyLabels(s.infra, vm)
+			copyNetwork(s, zone, vm)
 		}
 	})
 }
 
-// carryThumbprint copies a thumbprint once. A user may correct the thumbprint of the VSphereVM alone, which an outdated one
+// copyThumbprint copies a thumbprint once. A user may correct the thumbprint of the VSphereVM alone, which an outdated one
 // must not overwrite.
-func carryThumbprint(s *scope, zone *placement.Zone, vm *infrav1.VSphereVM) {
-	var in *infrav1.VSphereDeploymentZone
+func copyThumbprint(s *scope, zone *placement.Zone, vm *infrav1.VSphereVM) {
+	var deploymentZone *infrav1.VSphereDeploymentZone
 	if zone != nil {
-		in = &zone.VSphereDeploymentZone
+		deploymentZone = &zone.VSphereDeploymentZone
 	}
-	thumbprint := placement.Thumbprint(vm.Spec.Server, s.infraCluster, in, s.vsphere.Spec.Thumbprint)
+	thumbprint := placement.Thumbprint(vm.Spec.Server, s.infraCluster, deploymentZone, s.infra.Spec.Thumbprint)
 	if faultlinev1.Value(vm.Annotations, thumbprintAnnotation) != thumbprint {
 		metav1.SetMetaDataAnnotation(&vm.ObjectMeta, thumbprintAnnotation, thumbprint)
 		vm.Spec.Thumbprint = thumbprint
 	}
 }
 
-func carryNetwork(s *scope, zone *placement.Zone, vm *infrav1.VSphereVM) {
-	wanted, err := placement.VM(s.infraCluster, s.vsphere, zone)
+// copyNetwork copies the network devices, unless their number has changed: the virtual machine keeps its own.
+func copyNetwork(s *scope, zone *placement.Zone, vm *infrav1.VSphereVM) {
+	wanted, err := placement.VM(s.infraCluster, s.infra, zone)
 	if err != nil {
 		return // the failure domain of the zone does not exist any more
 	}
