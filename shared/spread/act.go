@@ -39,8 +39,8 @@ func (r *Reconciler) assign(ctx context.Context, s *scope, given []Assignment) e
 	}
 	errs := each(len(given), func(i int) error { return r.write(ctx, s.members[given[i].Machine].infra, given[i]) })
 	r.busy.Store(client.ObjectKeyFromObject(s.cluster), r.Clock.Now())
-	r.announce(s, given, errs)
-	return first(errs)
+	r.recordAssignments(s, given, errs)
+	return mergeErrors(errs)
 }
 
 // each calls do with 0 to n-1, up to parallel calls at a time.
@@ -58,8 +58,8 @@ func each(n int, do func(int) error) []error {
 	return errs
 }
 
-// first returns other errors joined if there are any. Otherwise it returns a RemovedError, or else a conflict.
-func first(errs []error) error {
+// mergeErrors returns other errors joined if there are any. Otherwise it returns a RemovedError, or else a conflict.
+func mergeErrors(errs []error) error {
 	var conflict, undone error
 	var others []error
 	for _, err := range errs {
@@ -112,7 +112,7 @@ func (r *Reconciler) label(ctx context.Context, s *scope) error {
 			labelled = append(labelled, after)
 		}
 	}
-	return first(each(len(labelled), func(i int) error {
+	return mergeErrors(each(len(labelled), func(i int) error {
 		after := labelled[i]
 		if err := r.machines.Repeats.Write(ctx, r.Client, s.members[after.Name].machine, after); err != nil {
 			return fmt.Errorf("labeling Machine %s with its logical failure domain: %w", after.Name, err)
@@ -132,9 +132,9 @@ func with(values map[string]string, key, value string) map[string]string {
 	return values
 }
 
-// announce records one event per MachineDeployment about its assignments.
-func (r *Reconciler) announce(s *scope, given []Assignment, errs []error) {
-	told := map[string]map[string]int{}
+// recordAssignments records one event per MachineDeployment about its assignments.
+func (r *Reconciler) recordAssignments(s *scope, given []Assignment, errs []error) {
+	byPlace := map[string]map[string]int{}
 	for i, a := range given {
 		if errs[i] != nil {
 			continue
@@ -147,15 +147,15 @@ func (r *Reconciler) announce(s *scope, given []Assignment, errs []error) {
 		if a.From != "" {
 			place += " instead of " + a.From
 		}
-		if told[deployment] == nil {
-			told[deployment] = map[string]int{}
+		if byPlace[deployment] == nil {
+			byPlace[deployment] = map[string]int{}
 		}
-		told[deployment][place]++
+		byPlace[deployment][place]++
 	}
-	for _, deployment := range slices.Sorted(maps.Keys(told)) {
+	for _, deployment := range slices.Sorted(maps.Keys(byPlace)) {
 		var counts []string
-		for _, place := range slices.Sorted(maps.Keys(told[deployment])) {
-			counts = append(counts, fmt.Sprintf("%d to %s", told[deployment][place], place))
+		for _, place := range slices.Sorted(maps.Keys(byPlace[deployment])) {
+			counts = append(counts, fmt.Sprintf("%d to %s", byPlace[deployment][place], place))
 		}
 		r.Recorder.Eventf(s.cluster, nil, corev1.EventTypeNormal, "WorkersAssigned", "Assign",
 			"Assigned machines of MachineDeployment %s: %s", deployment, strings.Join(counts[:min(len(counts), mentioned)], ", "))

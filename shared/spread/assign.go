@@ -38,41 +38,41 @@ func Assign(c Cluster) ([]Assignment, []Refusal, error) {
 		return nil, nil, err
 	}
 	if c.Logical > 0 {
-		if err := a.giveKeys(); err != nil {
+		if err := a.assignKeys(); err != nil {
 			return nil, nil, err
 		}
 	}
-	former := a.takeBack()
+	former := a.release()
 	for _, m := range byAge(a.machines, func(m *Machine) bool { return m.waits() }) {
 		from := former[m.Name]
 		domain, key, err := a.choose(m)
 		switch {
 		case err == nil:
-			a.give(Assignment{Machine: m.Name, Domain: domain, Key: key, From: from})
+			a.add(Assignment{Machine: m.Name, Domain: domain, Key: key, From: from})
 		case from != "": // keep the assignment: the domain may take the machine again
 			domain, key = from, m.Key
 		default:
-			a.refused = append(a.refused, Refusal{Machine: m.Name, Deployment: m.Deployment, Key: key, Err: err})
+			a.refusals = append(a.refusals, Refusal{Machine: m.Name, Deployment: m.Deployment, Key: key, Err: err})
 		}
-		a.put(m, domain, key)
+		a.record(m, domain, key)
 	}
-	return a.given, a.refused, nil
+	return a.assignments, a.refusals, nil
 }
 
 // assigner tracks the effects of the assignments that it makes.
 type assigner struct {
 	Cluster
 
-	domains  []failuredomain.Domain    // those of the cluster, minus the assignments
-	room     map[string]*int           // the capacities of domains that have one
-	suited   map[string]map[string]int // the cluster's Capacity, minus the assignments
-	machines []Machine
-	members  map[string][]*Machine // machines of a group that have been assigned
-	bound    []*Machine            // machines with a domain and a key
-	newest   map[string]string     // the MachineSet of the youngest machine of each MachineDeployment
+	domains    []failuredomain.Domain    // those of the cluster, minus the assignments
+	capacities map[string]*int           // the capacities of domains that have one
+	suited     map[string]map[string]int // the cluster's Capacity, minus the assignments
+	machines   []Machine
+	members    map[string][]*Machine // machines of a group that have been assigned
+	bound      []*Machine            // machines with a domain and a key
+	newest     map[string]string     // the MachineSet of the youngest machine of each MachineDeployment
 
-	given   []Assignment
-	refused []Refusal
+	assignments []Assignment
+	refusals    []Refusal
 }
 
 func newAssigner(c Cluster) (*assigner, error) {
@@ -80,10 +80,10 @@ func newAssigner(c Cluster) (*assigner, error) {
 		return nil, fmt.Errorf("assigning failure domains: invalid number of logical failure domains %d", c.Logical)
 	}
 	a := &assigner{Cluster: c, machines: slices.Clone(c.Machines), members: map[string][]*Machine{}, newest: c.newest()}
-	a.domains, a.room = c.left()
+	a.domains, a.capacities = c.remainingCapacity()
 	a.suited = make(map[string]map[string]int, len(c.Capacity))
-	for suits, room := range c.Capacity {
-		a.suited[suits] = maps.Clone(room)
+	for suits, capacity := range c.Capacity {
+		a.suited[suits] = maps.Clone(capacity)
 	}
 	for i := range a.machines {
 		m := &a.machines[i]
@@ -95,22 +95,22 @@ func newAssigner(c Cluster) (*assigner, error) {
 	return a, nil
 }
 
-// left returns the cluster's domains with the capacity that remains once all assigned machines exist.
-func (c Cluster) left() ([]failuredomain.Domain, map[string]*int) {
-	domains, room := slices.Clone(c.Domains), map[string]*int{}
+// remainingCapacity returns the cluster's domains with the capacity that remains once all assigned machines exist.
+func (c Cluster) remainingCapacity() ([]failuredomain.Domain, map[string]*int) {
+	domains, capacities := slices.Clone(c.Domains), map[string]*int{}
 	for i := range domains {
 		if domains[i].Capacity != nil {
 			capacity := *domains[i].Capacity
 			domains[i].Capacity = &capacity
-			room[domains[i].Name] = &capacity
+			capacities[domains[i].Name] = &capacity
 		}
 	}
 	for i := range c.Machines {
-		if left := room[c.Machines[i].Domain]; left != nil && c.Machines[i].pending() {
+		if left := capacities[c.Machines[i].Domain]; left != nil && c.Machines[i].pending() {
 			*left--
 		}
 	}
-	return domains, room
+	return domains, capacities
 }
 
 // count counts the machine's placement, if it has one, for later assignments.
@@ -161,26 +161,26 @@ func (c Cluster) newest() map[string]string {
 
 // take subtracts n machines from the suitable capacity of the machine's domain.
 func (a *assigner) take(m *Machine, n int) {
-	if room, limited := a.suited[m.Suits]; limited && m.Domain != "" {
-		room[m.Domain] -= n
+	if capacity, limited := a.suited[m.Suits]; limited && m.Domain != "" {
+		capacity[m.Domain] -= n
 	}
 }
 
-// overfull reports whether more machines have been assigned to the machine's domain than suit it.
-func (a *assigner) overfull(m *Machine) bool {
-	room, limited := a.suited[m.Suits]
-	return limited && room[m.Domain] < 0
+// exceedsCapacity reports whether more machines have been assigned to the machine's domain than suit it.
+func (a *assigner) exceedsCapacity(m *Machine) bool {
+	capacity, limited := a.suited[m.Suits]
+	return limited && capacity[m.Domain] < 0
 }
 
-// open returns the domains with the capacity that suits the machine.
-func (a *assigner) open(m *Machine) []failuredomain.Domain {
-	room, limited := a.suited[m.Suits]
+// suitableDomains returns the domains with the capacity that suits the machine.
+func (a *assigner) suitableDomains(m *Machine) []failuredomain.Domain {
+	byDomain, limited := a.suited[m.Suits]
 	if !limited {
 		return a.domains
 	}
 	domains := slices.Clone(a.domains)
 	for i := range domains {
-		suited := max(0, room[domains[i].Name])
+		suited := max(0, byDomain[domains[i].Name])
 		if capacity := domains[i].Capacity; capacity == nil || *capacity > suited {
 			domains[i].Capacity = &suited
 		}
@@ -195,27 +195,27 @@ func (a *assigner) uncount(m *Machine) {
 	a.bound = slices.DeleteFunc(a.bound, func(other *Machine) bool { return other == m })
 }
 
-// give adds an assignment. It replaces an earlier one of a machine that was given a key and whose domain is changed.
-func (a *assigner) give(assignment Assignment) {
+// add appends an assignment. It replaces an earlier one of a machine that was assigned a key and whose domain is changed.
+func (a *assigner) add(assignment Assignment) {
 	if assignment.From != "" {
-		a.given = slices.DeleteFunc(a.given, func(earlier Assignment) bool { return earlier.Machine == assignment.Machine })
+		a.assignments = slices.DeleteFunc(a.assignments, func(earlier Assignment) bool { return earlier.Machine == assignment.Machine })
 	}
-	a.given = append(a.given, assignment)
+	a.assignments = append(a.assignments, assignment)
 }
 
-// put decides the placement of a machine. Its key counts even without a domain: the machine waits for capacity for that key, and
+// record sets the placement of a machine. Its key counts even without a domain: the machine waits for capacity for that key, and
 // the next machine gets another key.
-func (a *assigner) put(m *Machine, domain, key string) {
+func (a *assigner) record(m *Machine, domain, key string) {
 	m.Domain, m.Key = domain, key
-	if left := a.room[domain]; left != nil {
+	if left := a.capacities[domain]; left != nil {
 		*left--
 	}
 	a.take(m, 1)
 	a.count(m)
 }
 
-// giveKeys assigns a key to each machine with a domain and no key: one of those that its domain holds, otherwise any.
-func (a *assigner) giveKeys() error {
+// assignKeys assigns a key to each machine with a domain and no key: one of those that its domain holds, otherwise any.
+func (a *assigner) assignKeys() error {
 	for _, m := range byAge(a.machines, func(m *Machine) bool {
 		return m.Deployment != "" && m.Domain != "" && m.Key == "" && !m.Deleting
 	}) {
@@ -232,14 +232,14 @@ func (a *assigner) giveKeys() error {
 		}
 		m.Key = key
 		a.count(m)
-		a.give(Assignment{Machine: m.Name, Domain: m.Domain, Key: key})
+		a.add(Assignment{Machine: m.Name, Domain: m.Domain, Key: key})
 	}
 	return nil
 }
 
-// takeBack releases machines from domains that can no longer take them, and returns their former domains: all machines of a
+// release releases machines from domains that can no longer take them, and returns their former domains: all machines of a
 // domain that is not Active, and the youngest of a domain with more assignments than capacity.
-func (a *assigner) takeBack() map[string]string {
+func (a *assigner) release() map[string]string {
 	active := map[string]bool{}
 	for _, domain := range a.domains {
 		active[domain.Name] = domain.State == failuredomain.Active || domain.State == ""
@@ -248,8 +248,8 @@ func (a *assigner) takeBack() map[string]string {
 	ours := byAge(a.machines, func(m *Machine) bool { return m.Deployment != "" && m.pending() && !m.Named })
 	slices.Reverse(ours)
 	for _, m := range ours {
-		left := a.room[m.Domain]
-		if active[m.Domain] && (left == nil || *left >= 0) && !a.overfull(m) {
+		left := a.capacities[m.Domain]
+		if active[m.Domain] && (left == nil || *left >= 0) && !a.exceedsCapacity(m) {
 			continue
 		}
 		if left != nil {
@@ -266,7 +266,7 @@ func (a *assigner) takeBack() map[string]string {
 // choose picks a domain for a machine that has none. It returns the key even if there is no domain for it.
 func (a *assigner) choose(m *Machine) (domain, key string, err error) {
 	if a.Logical == 0 {
-		domain, err = failuredomain.Pick(a.open(m), a.seen(m))
+		domain, err = failuredomain.Pick(a.suitableDomains(m), a.seen(m))
 		return domain, m.Key, err
 	}
 	if key = m.Key; key == "" {
@@ -274,6 +274,6 @@ func (a *assigner) choose(m *Machine) (domain, key string, err error) {
 			return "", "", err
 		}
 	}
-	domain, err = a.bind(a.open(m), a.bound, key, func(other *Machine) bool { return a.outdated(other, m) })
+	domain, err = a.bind(a.suitableDomains(m), a.bound, key, func(other *Machine) bool { return a.outdated(other, m) })
 	return domain, key, err
 }

@@ -270,7 +270,7 @@ func TestVictims(t *testing.T) {
 					all[i].Class = "x"
 				}
 			}
-			victims, err := spread.Victims(spread.Cluster{Domains: domains(tc.domains), Machines: all, Logical: tc.logical}, "md", 1)
+			victims, err := spread.ToDelete(spread.Cluster{Domains: domains(tc.domains), Machines: all, Logical: tc.logical}, "md", 1)
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			NewWithT(t).Expect(strings.Join(victims, " ")).To(Equal(tc.want))
 		})
@@ -294,7 +294,7 @@ func TestSeveralVictims(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			c := spread.Cluster{Domains: domains(tc.domains), Machines: machines(tc.machines)}
-			g.Expect(spread.Victims(c, "md", tc.n)).To(Equal(tc.want))
+			g.Expect(spread.ToDelete(c, "md", tc.n)).To(Equal(tc.want))
 			g.Expect(c.Machines).To(Equal(machines(tc.machines)), "nothing is changed")
 		})
 	}

@@ -43,34 +43,34 @@ func (s *scope) heldBy(g *group) []string {
 // unsettled lists why no machine may be taken from the MachineDeployment now. leaving is the machine to move if it must leave its
 // domain, otherwise nil.
 func (s *scope) unsettled(md *clusterv1.MachineDeployment, leaving *Machine) []string {
-	allowed := spare(md, leaving)
+	allowed := allowedUnavailable(md, leaving)
 	why := unavailable(md, allowed)
-	var sick []string
+	var failing []string
 	for _, m := range s.of(md.Name) {
 		if m.waits() {
 			why = append(why, fmt.Sprintf("Machine %s waits for its failure domain", m.Name))
 		}
 		if m.Unhealthy && leaving != nil && m.Name != leaving.Name {
-			sick = append(sick, m.Name)
+			failing = append(failing, m.Name)
 		}
 		why = append(why, markedByOthers(s.members[m.Name].machine)...)
 	}
-	if len(sick) > allowed {
-		why = append(why, fmt.Sprintf("unhealthy: %s", strings.Join(abbreviated(sick), ", ")))
+	if len(failing) > allowed {
+		why = append(why, fmt.Sprintf("unhealthy: %s", strings.Join(abbreviated(failing), ", ")))
 	}
 	return why
 }
 
-// spare returns how many machines of a MachineDeployment may be unavailable when another one is moved. A move that levels allows
-// none. A move that empties a domain allows as many as keep the total, including the moved machine, within maxUnavailable of the
-// rolling update, or one. If the moved machine itself does not work, any number is allowed, because it is not among the available
-// ones.
-func spare(md *clusterv1.MachineDeployment, leaving *Machine) int {
+// allowedUnavailable returns how many machines of a MachineDeployment may be unavailable when another one is moved. A move that
+// levels allows none. A move that empties a domain allows as many as keep the total, including the moved machine, within
+// maxUnavailable of the rolling update, or one. If the moved machine itself does not work, any number is allowed, because it is
+// not among the available ones.
+func allowedUnavailable(md *clusterv1.MachineDeployment, leaving *Machine) int {
 	replicas := int(ptr.Deref(md.Spec.Replicas, 1))
 	switch {
 	case leaving == nil:
 		return 0
-	case leaving.Rank == RankUnwell:
+	case leaving.Rank == RankUnhealthy:
 		return replicas
 	}
 	most := ptr.Deref(md.Spec.Rollout.Strategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(0))
@@ -105,10 +105,10 @@ func unavailable(md *clusterv1.MachineDeployment, allowed int) []string {
 	return why
 }
 
-// standing returns the machine of a move among the current ones, and what blocks its deletion.
-func (s *scope) standing(md *clusterv1.MachineDeployment, machines []clusterv1.Machine, name string) (*clusterv1.Machine, []string) {
+// checkDeletion returns the machine of a move among the current ones, and what blocks its deletion.
+func (s *scope) checkDeletion(md *clusterv1.MachineDeployment, machines []clusterv1.Machine, name string) (*clusterv1.Machine, []string) {
 	var leaving *clusterv1.Machine
-	var sick, against []string
+	var failing, against []string
 	for i := range machines {
 		machine := &machines[i]
 		against = append(against, markedByOthers(machine)...)
@@ -118,7 +118,7 @@ func (s *scope) standing(md *clusterv1.MachineDeployment, machines []clusterv1.M
 		case machine.Name == name:
 			leaving = machine
 		case unhealthy(machine):
-			sick = append(sick, machine.Name)
+			failing = append(failing, machine.Name)
 		}
 	}
 	if leaving == nil || leaving.UID != s.members[name].machine.UID {
@@ -130,11 +130,11 @@ func (s *scope) standing(md *clusterv1.MachineDeployment, machines []clusterv1.M
 	if !s.state.mayStay(&moved) {
 		emptied = &moved
 	} else if unhealthy(leaving) {
-		sick = append(sick, name)
+		failing = append(failing, name)
 	}
-	allowed := spare(md, emptied)
-	if len(sick) > allowed {
-		against = append(against, sick...)
+	allowed := allowedUnavailable(md, emptied)
+	if len(failing) > allowed {
+		against = append(against, failing...)
 	}
 	return leaving, append(against, unavailable(md, allowed)...)
 }

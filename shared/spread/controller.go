@@ -109,7 +109,7 @@ func (r *Reconciler) spread(ctx context.Context, s *scope) (ctrl.Result, error) 
 	if err := r.label(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
-	if result, err := r.markForScaleDown(ctx, s, s.selectVictims); err != nil || !result.IsZero() {
+	if result, err := r.markForScaleDown(ctx, s, s.selectMarks); err != nil || !result.IsZero() {
 		return result, err
 	}
 	if wait := r.settling(client.ObjectKeyFromObject(s.cluster)); wait > 0 {

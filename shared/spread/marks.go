@@ -23,12 +23,12 @@ const maxMarks = 10
 // None is marked ahead while a machine is unhealthy, because the MachineSet deletes that one first by itself, but not before a
 // marked one. None is marked ahead either if all machines are in one domain, because any of them may be deleted.
 //
-// If gone machines are currently surplus and fewer are marked, the next victims are marked as well, because all of them are
+// If surplus machines must be deleted now and fewer are marked, the next ones to delete are marked as well, because all of them are
 // deleted.
-func Marks(c Cluster, deployment string, marked []string, most, gone int) ([]string, error) {
+func Marks(c Cluster, deployment string, marked []string, most, surplus int) ([]string, error) {
 	r := c.newDeletionOrder(deployment)
-	if r.unwell() || r.inOnePlace() {
-		return r.victims(gone)
+	if r.anyUnhealthy() || r.inOnePlace() {
+		return r.toDelete(surplus)
 	}
 	most = min(most, len(r.own)-1)
 	names, err := r.chain(most, nil)
@@ -43,21 +43,21 @@ func Marks(c Cluster, deployment string, marked []string, most, gone int) ([]str
 		names = kept
 	}
 	r.remove(names...)
-	others, err := r.victims(gone - len(names))
+	others, err := r.toDelete(surplus - len(names))
 	return append(names, others...), err
 }
 
-// Victims returns up to n machines of a MachineDeployment to delete. Each one harms the spread least after those before it.
+// ToDelete returns up to n machines of a MachineDeployment to delete. Each one harms the spread least after those before it.
 // Unhealthy machines come before all others, ordered by rank. With logical domains, the machines of the whole class count, and
 // only those of the MachineDeployment are returned.
-func Victims(c Cluster, deployment string, n int) ([]string, error) {
-	return c.newDeletionOrder(deployment).victims(n)
+func ToDelete(c Cluster, deployment string, n int) ([]string, error) {
+	return c.newDeletionOrder(deployment).toDelete(n)
 }
 
-func (r *deletionOrder) victims(n int) ([]string, error) {
+func (r *deletionOrder) toDelete(n int) ([]string, error) {
 	var names []string
 	for len(names) < n {
-		name, err := r.victim()
+		name, err := r.nextToDelete()
 		if err != nil || name == "" {
 			return names, err
 		}
@@ -101,14 +101,14 @@ func (r *deletionOrder) remove(names ...string) {
 
 // highest returns the rank of the machines that must be deleted before all others.
 func (r *deletionOrder) highest() Rank {
-	highest := RankWell
+	highest := RankHealthy
 	for _, rank := range r.own {
 		highest = max(highest, rank)
 	}
 	return highest
 }
 
-func (r *deletionOrder) unwell() bool { return r.highest() > RankWell }
+func (r *deletionOrder) anyUnhealthy() bool { return r.highest() > RankHealthy }
 
 func (r *deletionOrder) inOnePlace() bool {
 	places := map[string]bool{}
@@ -122,17 +122,17 @@ func (r *deletionOrder) inOnePlace() bool {
 // domains that hold one of them.
 func (r *deletionOrder) candidates() ([][]*failuredomain.Machine, error) {
 	rank, held := r.highest(), map[string]bool{}
-	goes := func(name string) bool {
+	isCandidate := func(name string) bool {
 		own, ok := r.own[name]
 		return ok && own == rank
 	}
 	for i := range r.machines {
-		held[r.machines[i].Domain] = held[r.machines[i].Domain] || goes(r.machines[i].Name)
+		held[r.machines[i].Domain] = held[r.machines[i].Domain] || isCandidate(r.machines[i].Name)
 	}
 	there := slices.DeleteFunc(slices.Clone(r.machines), func(m failuredomain.Machine) bool { return !held[m.Domain] })
 	groups, err := failuredomain.Candidates(r.domains, there)
 	for i := range groups {
-		groups[i] = slices.DeleteFunc(slices.Clone(groups[i]), func(m *failuredomain.Machine) bool { return !goes(m.Name) })
+		groups[i] = slices.DeleteFunc(slices.Clone(groups[i]), func(m *failuredomain.Machine) bool { return !isCandidate(m.Name) })
 	}
 	return groups, err
 }
@@ -161,8 +161,8 @@ func (r *deletionOrder) chain(most int, preferred []string) ([]string, error) {
 	return names, nil
 }
 
-// victim returns the oldest machine that may be deleted next; "" if none exists.
-func (r *deletionOrder) victim() (string, error) {
+// nextToDelete returns the oldest machine that may be deleted next; "" if none exists.
+func (r *deletionOrder) nextToDelete() (string, error) {
 	groups, err := r.candidates()
 	if err != nil || len(groups) == 0 || len(groups[0]) == 0 {
 		return "", err

@@ -28,9 +28,9 @@ type group struct {
 	// moves would spread the machines as they should be; short is why more moves are needed but not possible.
 	moves []failuredomain.Move
 	short []string
-	// left lists, as messages, the MachineDeployments for which no machine is moved to level the group, because another program
+	// scaledByOthers lists, as messages, the MachineDeployments for which no machine is moved to level the group, because another program
 	// scales them.
-	left []string
+	scaledByOthers []string
 	// inVain is the number of consecutive moves without effect. If it is positive, no machine is moved to level the group before
 	// resumes.
 	inVain  int32
@@ -59,7 +59,7 @@ func (s *scope) groups(now, stable time.Time) ([]*group, error) {
 			return nil, err
 		}
 		g.against = append(g.against, s.heldBy(g)...)
-		s.brake(g)
+		s.detectIneffectiveMoves(g)
 		if now.Before(g.resumes) {
 			g.against = append(g.against, s.undoneMoveMessage(g))
 		}
@@ -72,13 +72,13 @@ func (s *scope) groups(now, stable time.Time) ([]*group, error) {
 
 // plan determines how the machines should be moved, and what blocks it now.
 func (s *scope) plan(g *group) error {
-	wish, err := s.wish(g)
+	desired, err := s.desiredPlan(g)
 	if err != nil {
 		return err
 	}
-	g.moves, g.left = s.withoutOthers(wish.Moves)
+	g.moves, g.scaledByOthers = s.withoutOthers(desired.Moves)
 	s.unhealthyFirst(g.moves)
-	for _, blocked := range wish.Blocked {
+	for _, blocked := range desired.Blocked {
 		g.short = append(g.short, distribution.WithCapacityFix(blocked.Message))
 	}
 	if wrong := s.wrongIntents(); wrong != "" {
@@ -123,9 +123,9 @@ func (s *scope) wrongIntents() string {
 	})
 }
 
-// wish returns the plan for the machines that stay, as if all were healthy and their number were the desired one. Machines that a
+// desiredPlan returns the plan for the machines that stay, as if all were healthy and their number were the desired one. Machines that a
 // rollout replaces do not stay.
-func (s *scope) wish(g *group) (failuredomain.Plan, error) {
+func (s *scope) desiredPlan(g *group) (failuredomain.Plan, error) {
 	there, settled, newest := 0, s.state, s.state.newest()
 	settled.Machines = slices.DeleteFunc(slices.Clone(s.state.Machines), func(m Machine) bool {
 		return m.Deleting || m.Deployment != "" && m.Set != newest[m.Deployment]
@@ -227,7 +227,7 @@ func (r *Reconciler) remove(ctx context.Context, s *scope, md *clusterv1.Machine
 	}); err != nil {
 		return ctrl.Result{}, fmt.Errorf("listing Machines of MachineDeployment %s: %w", md.Name, err)
 	}
-	leaving, against := s.standing(live, machines.Items, name)
+	leaving, against := s.checkDeletion(live, machines.Items, name)
 	if leaving == nil || len(against) > 0 || len(machines.Items) != int(ptr.Deref(live.Spec.Replicas, 1)) {
 		return ctrl.Result{RequeueAfter: settlePeriod}, nil // once the cache has caught up, the move is aborted or continued
 	}

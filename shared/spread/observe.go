@@ -77,11 +77,11 @@ func (r *Reconciler) observe(ctx context.Context, cluster provider.Cluster) (*sc
 		}
 		s.state.Machines = append(s.state.Machines, state)
 	}
-	return s, r.room(ctx, s)
+	return s, r.observeCapacity(ctx, s)
 }
 
-// room reads the capacity for machines that must be placed and have requirements of their own.
-func (r *Reconciler) room(ctx context.Context, s *scope) error {
+// observeCapacity reads the capacity for machines that must be placed and have requirements of their own.
+func (r *Reconciler) observeCapacity(ctx context.Context, s *scope) error {
 	can := r.Provider.Capabilities()
 	if can.Capacity == nil {
 		return nil
@@ -97,11 +97,11 @@ func (r *Reconciler) room(ctx context.Context, s *scope) error {
 		if _, known := s.state.Capacity[m.Suits]; known || m.Suits == "" {
 			continue
 		}
-		room, err := can.Capacity(ctx, infra)
+		capacity, err := can.Capacity(ctx, infra)
 		if err != nil {
 			return fmt.Errorf("reading the capacity for Machine %s: %w", m.Name, err)
 		}
-		s.state.Capacity[m.Suits] = room
+		s.state.Capacity[m.Suits] = capacity
 	}
 	return nil
 }
@@ -196,9 +196,9 @@ func rankOf(machine *clusterv1.Machine) Rank {
 	case updating:
 		return RankUpdating
 	case isUnwell(machine) || !machine.Status.NodeRef.IsDefined():
-		return RankUnwell
+		return RankUnhealthy
 	}
-	return RankWell
+	return RankHealthy
 }
 
 // of returns the spread machines of a MachineDeployment, by name.

@@ -19,19 +19,19 @@ func ParentsOf(wanted faultlinev1.Distribution, published []clusterv1.FailureDom
 	if wanted.LogicalDomains() == 0 || wanted.Workers.TopologyKey != corev1.LabelTopologyRegion {
 		return nil
 	}
-	larger := map[string]string{}
+	parents := map[string]string{}
 	for _, domain := range published {
 		if region := domain.Attributes[faultlinev1.RegionAttribute]; region != "" {
-			larger[domain.Name] = region
+			parents[domain.Name] = region
 		}
 	}
-	return larger
+	return parents
 }
 
-// apart describes, for messages, the domain that separates logical domains: the failure domain or its region.
-func (c Cluster) apart(domain string) string {
-	if larger := c.Parent[domain]; larger != "" {
-		return "region " + larger
+// separator describes, for messages, the domain that separates logical domains: the failure domain or its region.
+func (c Cluster) separator(domain string) string {
+	if parent := c.Parent[domain]; parent != "" {
+		return "region " + parent
 	}
 	return "failure domain " + domain
 }
@@ -41,7 +41,7 @@ func (c Cluster) physical(domain string) string {
 	if c.Parent == nil {
 		return domain
 	}
-	return c.apart(domain)
+	return c.separator(domain)
 }
 
 // bind chooses a failure domain for a machine of the key, given the machines with a domain and a key. If keys are separated by
@@ -59,7 +59,7 @@ func (c Cluster) bind(domains []failuredomain.Domain, bound []*Machine, key stri
 	if c.Parent == nil {
 		return failuredomain.BindInRollout(domains, current, old, key, c.Required)
 	}
-	physical, err := failuredomain.BindInRollout(c.joined(domains), current, old, key, c.Required)
+	physical, err := failuredomain.BindInRollout(c.enclosing(domains), current, old, key, c.Required)
 	if err != nil {
 		return "", err
 	}
@@ -73,29 +73,29 @@ func (c Cluster) bind(domains []failuredomain.Domain, bound []*Machine, key stri
 	return failuredomain.Pick(inside, there)
 }
 
-// joined returns the enclosing domains in the form of the planner. Each is Active if one of its failure domains is, and has the
+// enclosing returns the enclosing domains in the form of the planner. Each is Active if one of its failure domains is, and has the
 // capacity of the Active ones.
-func (c Cluster) joined(domains []failuredomain.Domain) []failuredomain.Domain {
-	var joined []failuredomain.Domain
+func (c Cluster) enclosing(domains []failuredomain.Domain) []failuredomain.Domain {
+	var enclosing []failuredomain.Domain
 	for _, d := range domains {
 		if c.Required && c.Parent[d.Name] == "" {
 			continue
 		}
 		name := c.physical(d.Name)
 		active := d.State == failuredomain.Active || d.State == ""
-		at := slices.IndexFunc(joined, func(j failuredomain.Domain) bool { return j.Name == name })
+		at := slices.IndexFunc(enclosing, func(j failuredomain.Domain) bool { return j.Name == name })
 		switch {
 		case at < 0:
-			joined = append(joined, failuredomain.Domain{Name: name, State: d.State, Capacity: d.Capacity})
+			enclosing = append(enclosing, failuredomain.Domain{Name: name, State: d.State, Capacity: d.Capacity})
 		case !active:
-		case joined[at].State != failuredomain.Active && joined[at].State != "":
-			joined[at].State, joined[at].Capacity = d.State, d.Capacity
-		case joined[at].Capacity != nil && d.Capacity != nil:
-			room := *joined[at].Capacity + *d.Capacity
-			joined[at].Capacity = &room
+		case enclosing[at].State != failuredomain.Active && enclosing[at].State != "":
+			enclosing[at].State, enclosing[at].Capacity = d.State, d.Capacity
+		case enclosing[at].Capacity != nil && d.Capacity != nil:
+			capacity := *enclosing[at].Capacity + *d.Capacity
+			enclosing[at].Capacity = &capacity
 		default:
-			joined[at].Capacity = nil
+			enclosing[at].Capacity = nil
 		}
 	}
-	return joined
+	return enclosing
 }

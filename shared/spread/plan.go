@@ -36,7 +36,7 @@ func Fits(c Cluster, key, machine string) error {
 
 // fit returns the failure domain that would take a machine of the key in place of the named one.
 func (c Cluster) fit(key, machine string) (string, error) {
-	domains, _ := c.left()
+	domains, _ := c.remainingCapacity()
 	others := slices.DeleteFunc(slices.Clone(c.Machines), func(m Machine) bool { return m.Name == machine })
 	bound := byAge(others, func(m *Machine) bool { return m.Key != "" && m.Domain != "" })
 	return c.bind(domains, bound, key, func(*Machine) bool { return false }) // nothing is moved during a rollout
@@ -52,7 +52,7 @@ func (c Cluster) mayStay(m *Machine) bool {
 
 // seen returns the domains and machines of a group in the form of the planner.
 func (c Cluster) seen(group string) ([]failuredomain.Domain, []failuredomain.Machine) {
-	domains, _ := c.left()
+	domains, _ := c.remainingCapacity()
 	stay := map[string]bool{}
 	for _, domain := range domains {
 		stay[domain.Name] = domain.State != failuredomain.Evicting

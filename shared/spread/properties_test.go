@@ -269,7 +269,7 @@ func TestMarksKeepSpreadEven(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)
-		c := anyDeployment(t, rapid.Just(spread.RankWell))
+		c := anyDeployment(t, rapid.Just(spread.RankHealthy))
 		d, marked := len(c.Domains), anyMarks(t, c)
 		gone := rapid.IntRange(0, len(c.Machines)-1).Draw(t, "gone")
 		names, err := spread.Marks(c, "md", marked, 10, gone)
@@ -297,7 +297,7 @@ func TestMarksUnhealthyFirst(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)
-		c := anyDeployment(t, rapid.SampledFrom([]spread.Rank{spread.RankWell, spread.RankWell, spread.RankUnwell, spread.RankUpdating}))
+		c := anyDeployment(t, rapid.SampledFrom([]spread.Rank{spread.RankHealthy, spread.RankHealthy, spread.RankUnhealthy, spread.RankUpdating}))
 		gone := rapid.IntRange(0, len(c.Machines)-1).Draw(t, "gone")
 		for _, known := range []int{0, gone} {
 			names, err := spread.Marks(c, "md", anyMarks(t, c), 10, known)

@@ -34,12 +34,12 @@ const (
 // selectNone selects no machines.
 func selectNone(*clusterv1.MachineDeployment) ([]string, error) { return nil, nil }
 
-// markForScaleDown makes the MachineSet of each MachineDeployment delete the right machines first when it scales down: it marks the machines
-// that victims selects, and no others. It removes outdated marks before it sets new ones.
-func (r *Reconciler) markForScaleDown(ctx context.Context, s *scope, victims func(*clusterv1.MachineDeployment) ([]string, error)) (ctrl.Result, error) {
+// markForScaleDown makes the MachineSet of each MachineDeployment delete the right machines first when it scales down: it marks
+// the machines that choose returns, and no others. It removes outdated marks before it sets new ones.
+func (r *Reconciler) markForScaleDown(ctx context.Context, s *scope, choose func(*clusterv1.MachineDeployment) ([]string, error)) (ctrl.Result, error) {
 	marked := map[string]bool{}
 	for _, md := range s.deployments {
-		names, err := victims(md)
+		names, err := choose(md)
 		if err != nil {
 			return ctrl.Result{}, fmt.Errorf("choosing the next machine of MachineDeployment %s to remove: %w", md.Name, err)
 		}
@@ -67,10 +67,10 @@ func (r *Reconciler) mark(ctx context.Context, s *scope, marked map[string]bool)
 			on = append(on, m.machine)
 		}
 	}
-	if err := first(each(len(off), func(i int) error { return r.annotate(ctx, off[i], unmark) })); err != nil {
+	if err := mergeErrors(each(len(off), func(i int) error { return r.annotate(ctx, off[i], unmark) })); err != nil {
 		return err
 	}
-	return first(each(len(on), func(i int) error {
+	return mergeErrors(each(len(on), func(i int) error {
 		return r.annotate(ctx, on[i], func(machine *clusterv1.Machine) {
 			set := with(machine.Annotations, clusterv1.DeleteMachineAnnotation, mark)
 			machine.Annotations = with(set, faultlinev1.MarkedForMoveAnnotation, mark)
@@ -106,11 +106,11 @@ func unmark(machine *clusterv1.Machine) {
 	}
 }
 
-// selectVictims returns the machines of a MachineDeployment to mark: the right ones to delete next in the order of their names, as far
+// selectMarks returns the machines of a MachineDeployment to mark: the right ones to delete next in the order of their names, as far
 // as there are some, and as many as are surplus. It returns none if a mark could interfere or has no use: another program or a
 // user marks machines; a rollout removes all old machines; the MachineDeployment cannot be scaled. While a machine waits for its
 // domain, none is marked ahead, because that machine is deleted first.
-func (s *scope) selectVictims(md *clusterv1.MachineDeployment) ([]string, error) {
+func (s *scope) selectMarks(md *clusterv1.MachineDeployment) ([]string, error) {
 	if paused(md) || scaler(md) != "" {
 		return nil, nil
 	}
@@ -152,7 +152,7 @@ func (s *scope) markable(all []*Machine) (marked, waiting []string, ok bool) {
 }
 
 // leaving returns the n machines that should be deleted: first the youngest of those that wait for a domain and do not exist yet,
-// then marked machines or the next victims.
+// then marked machines or the next ones to delete.
 func (s *scope) leaving(md *clusterv1.MachineDeployment, n int, marked, waiting []string) ([]string, error) {
 	slices.Reverse(waiting)
 	waiting = waiting[:min(n, len(waiting))]

@@ -18,7 +18,7 @@ import (
 
 // withoutOthers removes the moves that would level machines of MachineDeployments scaled by another program, and lists these.
 // That program has a purpose for each machine: it would replace in one failure domain what is moved to another.
-func (s *scope) withoutOthers(moves []failuredomain.Move) (kept []failuredomain.Move, left []string) {
+func (s *scope) withoutOthers(moves []failuredomain.Move) (kept []failuredomain.Move, scaled []string) {
 	levelled := map[string]int{}
 	for _, move := range moves {
 		m := s.machine(move.Machine)
@@ -29,10 +29,10 @@ func (s *scope) withoutOthers(moves []failuredomain.Move) (kept []failuredomain.
 		levelled[m.Deployment]++
 	}
 	for _, name := range slices.Sorted(maps.Keys(levelled)) {
-		left = append(left, fmt.Sprintf("MachineDeployment %s is scaled by %s, which chooses its machines: %d would have to move to balance it, and none is moved",
+		scaled = append(scaled, fmt.Sprintf("MachineDeployment %s is scaled by %s, which chooses its machines: %d would have to move to balance it, and none is moved",
 			name, s.scaler(name), levelled[name]))
 	}
-	return kept, left
+	return kept, scaled
 }
 
 // scaler returns the scaler of the MachineDeployment with the name.
@@ -50,10 +50,11 @@ func (s *scope) machine(name string) *Machine {
 	return &s.state.Machines[slices.IndexFunc(s.state.Machines, func(m Machine) bool { return m.Name == name })]
 }
 
-// brake detects moves of a group that go in circles. If the last move was completed and at least as many moves to the same domain
-// are planned as before it, another controller removes machines from that domain. Then the next move that only levels is delayed,
-// each time twice as long. It is not delayed if the failure domains have changed since, which is a reason for more moves.
-func (s *scope) brake(g *group) {
+// detectIneffectiveMoves detects moves of a group that another controller undoes. If the last move was completed and at least as
+// many moves to the same domain are planned as before it, another controller removes machines from that domain. Then the next
+// move that only levels is delayed, each time twice as long. It is not delayed if the failure domains have changed since, which
+// is a reason for more moves.
+func (s *scope) detectIneffectiveMoves(g *group) {
 	last := s.last(g)
 	if last == nil || len(g.moves) == 0 {
 		return

@@ -126,7 +126,7 @@ func (s *scope) condition(groups []*group, refused []Refusal) metav1.Condition {
 	waiting, uneven, fine := s.waiting(refused), []string(nil), []string(nil)
 	for _, g := range groups {
 		uneven = append(uneven, s.uneven(g, wanted.Workers.Rebalance)...)
-		fine = slices.Concat(fine, s.tooMany(g), g.left)
+		fine = slices.Concat(fine, s.tooMany(g), g.scaledByOthers)
 	}
 	uneven = slices.Concat(uneven, s.unknown(), s.shared(), s.staying())
 	fine = append(fine, s.unseen()...)
@@ -299,7 +299,7 @@ func (s *scope) shared() []string {
 		if m.Deployment == "" || m.Key == "" || m.Domain == "" || m.Deleting || s.state.Logical == 0 || s.within {
 			continue
 		}
-		at := [2]string{m.Class, s.state.apart(m.Domain)}
+		at := [2]string{m.Class, s.state.separator(m.Domain)}
 		if held[at] == nil {
 			held[at] = map[string]bool{}
 		}

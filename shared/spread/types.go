@@ -61,10 +61,10 @@ type Rank int
 
 // The ranks of the MachineSet controller.
 const (
-	// RankWell is the rank of a machine that works.
-	RankWell Rank = iota
-	// RankUnwell is the rank of a machine that has not joined or is unhealthy.
-	RankUnwell
+	// RankHealthy is the rank of a machine that works.
+	RankHealthy Rank = iota
+	// RankUnhealthy is the rank of a machine that has not joined or is unhealthy.
+	RankUnhealthy
 	// RankUpdating is the rank of a machine that is being updated in place.
 	RankUpdating
 )
