@@ -48,8 +48,8 @@ func (r *Reconciler) prepare(_ context.Context, s *scope) (reconcile.Progress, e
 		markUnassociated(s, infrav1.Metal3MachineWaitingForBootstrapDataReason, "Waiting for the Machine to have bootstrap data")
 		return reconcile.Wait, nil
 	}
-	s.metal3.Spec.FailureDomain, _ = s.requestedDomain()
-	controllerutil.AddFinalizer(s.metal3, infrav1.MachineFinalizer)
+	s.infra.Spec.FailureDomain, _ = s.requestedDomain()
+	controllerutil.AddFinalizer(s.infra, infrav1.MachineFinalizer)
 	return reconcile.Proceed, nil
 }
 
@@ -65,20 +65,20 @@ func (r *Reconciler) associate(ctx context.Context, s *scope) (reconcile.Progres
 			reason = infrav1.Metal3MachineAssociateBareMetalHostViaNodeReuseSuccessReason
 		}
 	}
-	if err := s.patch.Tolerate(r.Hosts.Adopt(ctx, s.host, s.metal3.Name)); err != nil {
+	if err := s.patch.Tolerate(r.Hosts.Adopt(ctx, s.host, s.infra.Name)); err != nil {
 		return reconcile.Wait, err
 	}
 	setHostAnnotation(s, s.host.Name)
-	s.metal3.Status.FailureDomain = s.host.Labels[infrav1.FailureDomainLabel]
-	if !conditions.IsTrue(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition) {
-		status.True(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition, reason)
+	s.infra.Status.FailureDomain = s.host.Labels[infrav1.FailureDomainLabel]
+	if !conditions.IsTrue(s.infra, infrav1.Metal3MachineAssociateBareMetalHostCondition) {
+		status.True(s.infra, infrav1.Metal3MachineAssociateBareMetalHostCondition, reason)
 	}
 	return reconcile.Proceed, nil
 }
 
 // findOrClaimHost returns the host that a machine without a known host has already tried to claim, or claims one.
 func (r *Reconciler) findOrClaimHost(ctx context.Context, s *scope) (reused bool, _ reconcile.Progress, err error) {
-	if name := annotatedHost(s.metal3); name != "" {
+	if name := annotatedHost(s.infra); name != "" {
 		if s.host, err = r.Hosts.Recover(ctx, s.key(), name); err != nil || s.host != nil {
 			return false, reconcile.Proceed, err
 		}
@@ -100,8 +100,8 @@ func (r *Reconciler) findOrClaimHost(ctx context.Context, s *scope) (reused bool
 // mayRun reports whether the machine may be running on a host, or its data was rendered for one: then a new host requires a new
 // Machine. The condition is set as soon as the host has been configured.
 func (s *scope) mayRun() bool {
-	return s.metal3.Spec.ProviderID != "" || s.metal3.Status.RenderedData != nil ||
-		conditions.Has(s.metal3, infrav1.Metal3MachineHostProvisionedCondition)
+	return s.infra.Spec.ProviderID != "" || s.infra.Status.RenderedData != nil ||
+		conditions.Has(s.infra, infrav1.Metal3MachineHostProvisionedCondition)
 }
 
 // requestedDomain returns the failure domain of the machine, even if the Metal3Cluster no longer exists. A refusal with a reason
@@ -111,25 +111,25 @@ func (s *scope) requestedDomain() (domain string, wait distribution.Refusal) {
 	if cluster == nil {
 		cluster = &infrav1.Metal3Cluster{}
 	}
-	return provider.RequestedDomain(cluster, s.machine, s.metal3, placement.Metal3{}.Location(s.metal3))
+	return provider.RequestedDomain(cluster, s.machine, s.infra, placement.Metal3{}.Location(s.infra))
 }
 
 // assignmentGrace returns how long a new machine waits for its failure domain to be assigned.
 func assignmentGrace(s *scope) time.Duration {
 	_, wait := s.requestedDomain()
-	return provider.AssignmentGrace(wait, s.metal3, time.Now())
+	return provider.AssignmentGrace(wait, s.infra, time.Now())
 }
 
 // requirements returns the requirements on the host. A refusal with a reason explains why the machine cannot ask for a host now.
 func (s *scope) requirements() (hosts.Requirements, distribution.Refusal) {
-	spec := &s.metal3.Spec
+	spec := &s.infra.Spec
 	selector, err := hosts.Selector(spec.HostSelector)
 	if err != nil {
 		return hosts.Requirements{}, distribution.Refusal{Reason: infrav1.Metal3MachineInvalidHostSelectorReason, Message: err.Error()}
 	}
 	domain, refusal := s.requestedDomain()
 	requirements := hosts.Requirements{
-		Machine: s.key(), Cluster: s.cluster.Name, Since: s.metal3.CreationTimestamp.Time, Selector: selector, Domain: domain,
+		Machine: s.key(), Cluster: s.cluster.Name, Since: s.infra.CreationTimestamp.Time, Selector: selector, Domain: domain,
 		Preferred: spec.FailureDomainPolicy == infrav1.FailureDomainPreferred,
 		Reuse:     s.reuse(), Random: spec.HostSelectionOrder == infrav1.HostSelectionRandom,
 		Closed: placement.Closed(s.infraCluster),
@@ -156,7 +156,7 @@ func (r *Reconciler) claimHost(ctx context.Context, s *scope, requirements hosts
 			return false, reconcile.Wait, nil
 		}
 		setHostAnnotation(s, chosen.Name)
-		if err := s.patch.StoreSpec(ctx, r.Client, s.metal3); err != nil {
+		if err := s.patch.StoreSpec(ctx, r.Client, s.infra); err != nil {
 			r.Hosts.Inventory.Forget(s.key())
 			if removed := (*patch.RemovedError)(nil); errors.As(err, &removed) {
 				r.waitForHost(s, distribution.Refusal{Reason: infrav1.Metal3MachineAnnotationsRemovedReason, Message: "no host is claimed: " + removed.Error()})
@@ -181,7 +181,7 @@ func (r *Reconciler) claimHost(ctx context.Context, s *scope, requirements hosts
 
 // claim omits the configuration of the host if its data must be rendered first.
 func (s *scope) claim(domain string) hosts.Claim {
-	claim := hosts.Claim{Machine: s.metal3, Cluster: s.cluster.Name}
+	claim := hosts.Claim{Machine: s.infra, Cluster: s.cluster.Name}
 	if s.dataTemplate(domain) == nil {
 		s.useGivenSecrets()
 		claim.Config = s.config()
@@ -205,20 +205,20 @@ func domainSuffix(domain, requested string) string {
 // waitForHost reports why the machine waits, in its condition and, if the reason is new, in an event. The counts in the message
 // are as of the last time the machine was enqueued; claims and releases of other machines do not enqueue it.
 func (r *Reconciler) waitForHost(s *scope, why distribution.Refusal) {
-	if conditions.GetReason(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition) != why.Reason {
+	if conditions.GetReason(s.infra, infrav1.Metal3MachineAssociateBareMetalHostCondition) != why.Reason {
 		r.warn(s, why.Reason, "Associate", "%s", why.Message)
 	}
-	delete(s.metal3.Annotations, infrav1.HostAnnotation) // the name of a host that another machine claimed first
+	delete(s.infra.Annotations, infrav1.HostAnnotation) // the name of a host that another machine claimed first
 	markUnassociated(s, why.Reason, why.Message)
 }
 
 func setHostAnnotation(s *scope, name string) {
-	metav1.SetMetaDataAnnotation(&s.metal3.ObjectMeta, infrav1.HostAnnotation, client.ObjectKey{Namespace: s.metal3.Namespace, Name: name}.String())
+	metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.HostAnnotation, client.ObjectKey{Namespace: s.infra.Namespace, Name: name}.String())
 }
 
 // annotatedHost returns the name of the host that the machine has or has tried to claim. The namespace in the annotation is
 // ignored: a host is always in the namespace of its machine.
-func annotatedHost(metal3 *infrav1.Metal3Machine) string {
-	value := metal3.Annotations[infrav1.HostAnnotation]
+func annotatedHost(infra *infrav1.Metal3Machine) string {
+	value := infra.Annotations[infrav1.HostAnnotation]
 	return value[strings.LastIndex(value, "/")+1:]
 }

@@ -47,14 +47,14 @@ type scope struct {
 	// template.
 	template     *infrav1.Metal3MachineTemplate
 	lostTemplate string
-	metal3       *infrav1.Metal3Machine
+	infra        *infrav1.Metal3Machine
 	patch        *patch.Patch
 	// host is the host of the machine, or nil.
 	host *bmov1alpha1.BareMetalHost
 }
 
 func (s *scope) key() client.ObjectKey {
-	return client.ObjectKeyFromObject(s.metal3)
+	return client.ObjectKeyFromObject(s.infra)
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3machines,verbs=get;list;watch;patch
@@ -113,9 +113,9 @@ func run(ctx context.Context, s *scope, all ...reconcile.Step[*scope]) (ctrl.Res
 }
 
 func (r *Reconciler) event(s *scope, reason, action, format string, args ...any) {
-	r.Recorder.Eventf(s.metal3, nil, corev1.EventTypeNormal, reason, action, format, args...)
+	r.Recorder.Eventf(s.infra, nil, corev1.EventTypeNormal, reason, action, format, args...)
 }
 
 func (r *Reconciler) warn(s *scope, reason, action, format string, args ...any) {
-	r.Recorder.Eventf(s.metal3, nil, corev1.EventTypeWarning, reason, action, format, args...)
+	r.Recorder.Eventf(s.infra, nil, corev1.EventTypeWarning, reason, action, format, args...)
 }

@@ -22,11 +22,11 @@ import (
 
 // useGivenSecrets records the Secrets that need no rendering: the Machine's bootstrap data, and Secrets provided by the user.
 func (s *scope) useGivenSecrets() {
-	spec, state := &s.metal3.Spec, &s.metal3.Status
+	spec, state := &s.infra.Spec, &s.infra.Status
 	if state.UserData == nil {
 		state.UserData = spec.UserData
 		if name := s.machine.Spec.Bootstrap.DataSecretName; name != nil {
-			state.UserData = &corev1.SecretReference{Name: *name, Namespace: s.metal3.Namespace}
+			state.UserData = &corev1.SecretReference{Name: *name, Namespace: s.infra.Namespace}
 		}
 	}
 	if spec.MetaData != nil {
@@ -40,13 +40,13 @@ func (s *scope) useGivenSecrets() {
 // claimData creates the claim for the machine's Metal3Data. The template depends on the failure domain of the host.
 func (r *Reconciler) claimData(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	s.useGivenSecrets()
-	if conditions.IsTrue(s.metal3, infrav1.Metal3MachineDataReadyCondition) {
+	if conditions.IsTrue(s.infra, infrav1.Metal3MachineDataReadyCondition) {
 		return reconcile.Proceed, nil
 	}
-	template := s.dataTemplate(s.metal3.Status.FailureDomain)
+	template := s.dataTemplate(s.infra.Status.FailureDomain)
 	if template == nil {
-		status.True(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataSuccessReason)
-		status.True(s.metal3, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineSecretsSetExternallyReason)
+		status.True(s.infra, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataSuccessReason)
+		status.True(s.infra, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineSecretsSetExternallyReason)
 		return reconcile.Proceed, nil
 	}
 	claim, err := r.dataClaim(ctx, s)
@@ -56,19 +56,19 @@ func (r *Reconciler) claimData(ctx context.Context, s *scope) (reconcile.Progres
 	if claim == nil {
 		switch err := r.createDataClaim(ctx, s, template.Name); {
 		case reconcile.IsRejected(err):
-			status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason,
-				reconcile.RejectedMessage("Metal3DataClaim", s.metal3.Name, err))
+			status.False(s.infra, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason,
+				reconcile.RejectedMessage("Metal3DataClaim", s.infra.Name, err))
 			return reconcile.Retry(reconcile.RefusedPause), nil
 		case err != nil:
-			status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason, err.Error())
+			status.False(s.infra, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason, err.Error())
 			return reconcile.Wait, err
 		}
-	} else if !metav1.IsControlledBy(claim, s.metal3) {
-		status.False(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason, fmt.Sprintf(
+	} else if !metav1.IsControlledBy(claim, s.infra) {
+		status.False(s.infra, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataFailedReason, fmt.Sprintf(
 			"Metal3DataClaim %s belongs to another Metal3Machine: waiting for its deletion", claim.Name))
 		return reconcile.Wait, nil
 	}
-	status.True(s.metal3, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataSuccessReason)
+	status.True(s.infra, infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineAssociateMetaDataSuccessReason)
 	return reconcile.Proceed, nil
 }
 
@@ -79,7 +79,7 @@ func (r *Reconciler) dataClaim(ctx context.Context, s *scope) (*infrav1.Metal3Da
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("reading Metal3DataClaim %s: %w", s.metal3.Name, err)
+		return nil, fmt.Errorf("reading Metal3DataClaim %s: %w", s.infra.Name, err)
 	}
 	return claim, nil
 }
@@ -89,16 +89,16 @@ func (r *Reconciler) dataClaim(ctx context.Context, s *scope) (*infrav1.Metal3Da
 func (r *Reconciler) createDataClaim(ctx context.Context, s *scope, template string) error {
 	claim := &infrav1.Metal3DataClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.metal3.Namespace, Name: s.metal3.Name,
+			Namespace: s.infra.Namespace, Name: s.infra.Name,
 			Labels:     map[string]string{clusterv1.ClusterNameLabel: s.cluster.Name},
 			Finalizers: []string{infrav1.MachineFinalizer, infrav1.DataClaimFinalizer},
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: s.metal3.Name, UID: s.metal3.UID, Controller: ptr.To(true),
+				APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3Machine", Name: s.infra.Name, UID: s.infra.UID, Controller: ptr.To(true),
 			}},
 		},
-		Spec: infrav1.Metal3DataClaimSpec{Template: corev1.ObjectReference{Name: template, Namespace: s.metal3.Namespace}},
+		Spec: infrav1.Metal3DataClaimSpec{Template: corev1.ObjectReference{Name: template, Namespace: s.infra.Namespace}},
 	}
-	if value, ok := s.metal3.Labels[clusterv1.WatchLabel]; ok {
+	if value, ok := s.infra.Labels[clusterv1.WatchLabel]; ok {
 		claim.Labels[clusterv1.WatchLabel] = value
 	}
 	// AlreadyExists means an older claim of that name that is not in the cache yet. Its event enqueues the machine.
@@ -110,7 +110,7 @@ func (r *Reconciler) createDataClaim(ctx context.Context, s *scope, template str
 
 // waitForRenderedData waits for the Secrets with metadata and network data.
 func (r *Reconciler) waitForRenderedData(ctx context.Context, s *scope) (reconcile.Progress, error) {
-	if conditions.IsTrue(s.metal3, infrav1.Metal3MachineDataReadyCondition) {
+	if conditions.IsTrue(s.infra, infrav1.Metal3MachineDataReadyCondition) {
 		return reconcile.Proceed, nil
 	}
 	claim, err := r.dataClaim(ctx, s)
@@ -121,9 +121,9 @@ func (r *Reconciler) waitForRenderedData(ctx context.Context, s *scope) (reconci
 		reportDataError(s, claim, nil)
 		return reconcile.Wait, nil
 	}
-	s.metal3.Status.RenderedData = &infrav1.Metal3ObjectRef{Name: claim.Status.RenderedData.Name, Namespace: s.metal3.Namespace}
+	s.infra.Status.RenderedData = &infrav1.Metal3ObjectRef{Name: claim.Status.RenderedData.Name, Namespace: s.infra.Namespace}
 	data := &infrav1.Metal3Data{}
-	key := client.ObjectKey{Namespace: s.metal3.Namespace, Name: claim.Status.RenderedData.Name}
+	key := client.ObjectKey{Namespace: s.infra.Namespace, Name: claim.Status.RenderedData.Name}
 	if err := r.Client.Get(ctx, key, data); client.IgnoreNotFound(err) != nil {
 		return reconcile.Wait, fmt.Errorf("reading Metal3Data %s: %w", key, err)
 	}
@@ -131,21 +131,21 @@ func (r *Reconciler) waitForRenderedData(ctx context.Context, s *scope) (reconci
 		reportDataError(s, claim, data)
 		return reconcile.Wait, nil
 	}
-	if s.metal3.Status.MetaData == nil {
-		s.metal3.Status.MetaData = data.Spec.MetaData
+	if s.infra.Status.MetaData == nil {
+		s.infra.Status.MetaData = data.Spec.MetaData
 	}
-	if s.metal3.Status.NetworkData == nil {
-		s.metal3.Status.NetworkData = data.Spec.NetworkData
+	if s.infra.Status.NetworkData == nil {
+		s.infra.Status.NetworkData = data.Spec.NetworkData
 	}
-	status.True(s.metal3, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineDataSecretsReadyReason)
+	status.True(s.infra, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineDataSecretsReadyReason)
 	return reconcile.Proceed, nil
 }
 
 // reportDataError reports the error of the claim or the data. Both may be nil.
 func reportDataError(s *scope, claim *infrav1.Metal3DataClaim, data *infrav1.Metal3Data) {
-	reason, message := infrav1.Metal3MachineWaitingForMetal3DataReason, "Waiting for Metal3DataClaim "+s.metal3.Name+" to get its Metal3Data"
+	reason, message := infrav1.Metal3MachineWaitingForMetal3DataReason, "Waiting for Metal3DataClaim "+s.infra.Name+" to get its Metal3Data"
 	if data != nil {
-		message = "Waiting for Metal3Data " + s.metal3.Status.RenderedData.Name + " to be rendered"
+		message = "Waiting for Metal3Data " + s.infra.Status.RenderedData.Name + " to be rendered"
 	}
 	var problem *string
 	if claim != nil {
@@ -160,5 +160,5 @@ func reportDataError(s *scope, claim *infrav1.Metal3DataClaim, data *infrav1.Met
 	if data != nil && conditions.IsFalse(data, infrav1.Metal3DataReadyCondition) {
 		reason = conditions.GetReason(data, infrav1.Metal3DataReadyCondition)
 	}
-	status.False(s.metal3, infrav1.Metal3MachineDataReadyCondition, reason, message)
+	status.False(s.infra, infrav1.Metal3MachineDataReadyCondition, reason, message)
 }

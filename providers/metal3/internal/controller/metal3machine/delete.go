@@ -24,7 +24,7 @@ import (
 // findHost ensures that no claim is missed: a claim made just before the deletion, or before a restart, may not be in the cache.
 func (r *Reconciler) findHost(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	r.Hosts.Inventory.Forget(s.key())
-	if name := annotatedHost(s.metal3); s.host == nil && name != "" {
+	if name := annotatedHost(s.infra); s.host == nil && name != "" {
 		var err error
 		if s.host, err = r.Hosts.Recover(ctx, s.key(), name); err != nil {
 			return reconcile.Wait, err
@@ -58,11 +58,11 @@ func (r *Reconciler) deprovision(ctx context.Context, s *scope) (reconcile.Progr
 // machineSecrets returns the Secrets that the machine may have set on its host. After a move or a restore the status may still be
 // empty, so it includes the names of rendered Secrets.
 func (s *scope) machineSecrets() *hosts.MachineSecrets {
-	spec, state := &s.metal3.Spec, &s.metal3.Status
+	spec, state := &s.infra.Spec, &s.infra.Status
 	secrets := &hosts.MachineSecrets{
 		UserData:    names(spec.UserData, state.UserData),
-		MetaData:    append(names(spec.MetaData, state.MetaData), render.MetaDataSecret(s.metal3.Name)),
-		NetworkData: append(names(spec.NetworkData, state.NetworkData), render.NetworkDataSecret(s.metal3.Name)),
+		MetaData:    append(names(spec.MetaData, state.MetaData), render.MetaDataSecret(s.infra.Name)),
+		NetworkData: append(names(spec.NetworkData, state.NetworkData), render.NetworkDataSecret(s.infra.Name)),
 	}
 	if s.machine != nil && s.machine.Spec.Bootstrap.DataSecretName != nil {
 		secrets.UserData = append(secrets.UserData, *s.machine.Spec.Bootstrap.DataSecretName)
@@ -109,7 +109,7 @@ func (r *Reconciler) releaseData(ctx context.Context, s *scope) (reconcile.Progr
 	if err != nil {
 		return reconcile.Wait, err
 	}
-	if claim == nil || !metav1.IsControlledBy(claim, s.metal3) {
+	if claim == nil || !metav1.IsControlledBy(claim, s.infra) {
 		return reconcile.Proceed, nil
 	}
 	if claim.DeletionTimestamp.IsZero() {
@@ -135,19 +135,19 @@ func (r *Reconciler) releaseHost(ctx context.Context, s *scope) (reconcile.Progr
 		if err != nil {
 			return reconcile.Wait, err
 		}
-		if err := r.Hosts.Release(ctx, s.host, hosts.ReleaseOptions{Machine: s.metal3.Name, Reuse: reuse, Failed: s.failed()}); client.IgnoreNotFound(err) != nil {
+		if err := r.Hosts.Release(ctx, s.host, hosts.ReleaseOptions{Machine: s.infra.Name, Reuse: reuse, Failed: s.failed()}); client.IgnoreNotFound(err) != nil {
 			return reconcile.Wait, err
 		}
 		r.event(s, "Released", "Delete", "Released BareMetalHost %s", s.host.Name)
 	}
-	controllerutil.RemoveFinalizer(s.metal3, infrav1.MachineFinalizer)
+	controllerutil.RemoveFinalizer(s.infra, infrav1.MachineFinalizer)
 	return reconcile.Proceed, nil
 }
 
 // failed reports whether the machine is deleted because it failed on its host: the host was in error or rejected its
 // configuration, its Node never joined, or the Node was unhealthy.
 func (s *scope) failed() bool {
-	switch conditions.GetReason(s.metal3, infrav1.Metal3MachineHostProvisionedCondition) {
+	switch conditions.GetReason(s.infra, infrav1.Metal3MachineHostProvisionedCondition) {
 	case infrav1.Metal3MachineHostErrorReason, infrav1.Metal3MachineHostRefusedReason, infrav1.Metal3MachineWaitingForNodeReason:
 		return true
 	}

@@ -64,9 +64,9 @@ func (r *Reconciler) machineOfNode(ctx context.Context, o client.Object) []recon
 // machinesOfInfraCluster returns the machines that have no host or whose failure domain is unlisted, after the failure domains of
 // the cluster have changed.
 func (r *Reconciler) machinesOfInfraCluster(ctx context.Context, o client.Object) []reconcile.Request {
-	return watch.Requests(ctx, r.Client, &infrav1.Metal3MachineList{}, func(metal3 *infrav1.Metal3Machine) bool {
-		return !conditions.IsTrue(metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition) ||
-			conditions.Has(metal3, infrav1.Metal3MachineFailureDomainUnlistedCondition)
+	return watch.Requests(ctx, r.Client, &infrav1.Metal3MachineList{}, func(infra *infrav1.Metal3Machine) bool {
+		return !conditions.IsTrue(infra, infrav1.Metal3MachineAssociateBareMetalHostCondition) ||
+			conditions.Has(infra, infrav1.Metal3MachineFailureDomainUnlistedCondition)
 	}, watch.OfInfrastructure(o))
 }
 

@@ -64,12 +64,12 @@ func (r *Reconciler) recognizeNode(ctx context.Context, s *scope) (string, error
 
 // nodesOfHostname returns the Nodes with the machine's hostname, unless several hosts have that hostname.
 func (r *Reconciler) nodesOfHostname(ctx context.Context, s *scope) ([]corev1.Node, error) {
-	for _, address := range s.metal3.Status.Addresses {
+	for _, address := range s.infra.Status.Addresses {
 		if address.Type != clusterv1.MachineHostName || address.Address == "" {
 			continue
 		}
 		list := &bmov1alpha1.BareMetalHostList{}
-		if err := r.Client.List(ctx, list, client.InNamespace(s.metal3.Namespace), client.MatchingFields{hostHostnameIndex: address.Address},
+		if err := r.Client.List(ctx, list, client.InNamespace(s.infra.Namespace), client.MatchingFields{hostHostnameIndex: address.Address},
 			client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("listing BareMetalHosts with hostname %s: %w", address.Address, err)
 		}

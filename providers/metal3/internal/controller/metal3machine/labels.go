@@ -27,10 +27,10 @@ func (r *Reconciler) reportRefusedLabels(_ context.Context, s *scope) (reconcile
 		refused = placement.RefusedLabels(s.infraCluster.Annotations[infrav1.LabelSyncPrefixesAnnotation], s.host.Labels)
 	}
 	if len(refused) == 0 {
-		conditions.Delete(s.metal3, infrav1.Metal3MachineHostLabelsRefusedCondition)
+		conditions.Delete(s.infra, infrav1.Metal3MachineHostLabelsRefusedCondition)
 		return reconcile.Proceed, nil
 	}
-	conditions.Set(s.metal3, metav1.Condition{
+	conditions.Set(s.infra, metav1.Condition{
 		Type: infrav1.Metal3MachineHostLabelsRefusedCondition, Status: metav1.ConditionTrue, Reason: infrav1.LabelPrefixRefusedReason,
 		Message: fmt.Sprintf("BareMetalHost %s has labels that must not be set on its Node: %s: remove them from the host, "+
 			"or remove their prefix from the annotation %s of Metal3Cluster %s",

@@ -17,8 +17,8 @@ import (
 )
 
 func newScope() *scope {
-	s := &scope{metal3: &infrav1.Metal3Machine{}, machine: &clusterv1.Machine{}, host: &bmov1alpha1.BareMetalHost{}}
-	s.metal3.Namespace, s.metal3.Name = "ns", "m"
+	s := &scope{infra: &infrav1.Metal3Machine{}, machine: &clusterv1.Machine{}, host: &bmov1alpha1.BareMetalHost{}}
+	s.infra.Namespace, s.infra.Name = "ns", "m"
 	s.host.Namespace, s.host.Name, s.host.UID = "ns", "host", "uid"
 	return s
 }
@@ -66,10 +66,10 @@ func TestConfig(t *testing.T) {
 	g := NewWithT(t)
 	s := newScope()
 	s.machine.Spec.Bootstrap.DataSecretName = ptr.To("bootstrap")
-	s.metal3.Spec.UserData = &corev1.SecretReference{Name: "own"}
-	s.metal3.Spec.MetaData = &corev1.SecretReference{Name: "meta"}
-	s.metal3.Spec.AutomatedCleaningMode = infrav1.CleaningModeDisabled
-	s.metal3.Spec.Image = infrav1.Image{
+	s.infra.Spec.UserData = &corev1.SecretReference{Name: "own"}
+	s.infra.Spec.MetaData = &corev1.SecretReference{Name: "meta"}
+	s.infra.Spec.AutomatedCleaningMode = infrav1.CleaningModeDisabled
+	s.infra.Spec.Image = infrav1.Image{
 		URL: "http://image", Checksum: "abc", ChecksumType: ptr.To(infrav1.ChecksumType("sha256")), DiskFormat: ptr.To(infrav1.DiskFormatLiveISO),
 	}
 	s.useGivenSecrets()
@@ -81,7 +81,7 @@ func TestConfig(t *testing.T) {
 	g.Expect(config.CustomDeploy).To(BeNil())
 	g.Expect(config.CleaningMode).To(Equal(bmov1alpha1.CleaningModeDisabled))
 
-	s.metal3.Spec.Image, s.metal3.Spec.CustomDeploy = infrav1.Image{}, infrav1.CustomDeploy{Method: "install_coreos"}
+	s.infra.Spec.Image, s.infra.Spec.CustomDeploy = infrav1.Image{}, infrav1.CustomDeploy{Method: "install_coreos"}
 	g.Expect(s.config().Image).To(BeNil())
 	g.Expect(s.config().CustomDeploy).To(HaveValue(Equal(bmov1alpha1.CustomDeploy{Method: "install_coreos"})))
 }

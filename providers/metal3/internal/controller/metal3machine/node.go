@@ -42,7 +42,7 @@ func NodeIndexes() []clustercache.CacheOptionsIndex {
 
 // linkNode links the Node of the host to the machine. A machine that was linked once no longer waits for its Node.
 func (r *Reconciler) linkNode(ctx context.Context, s *scope) (reconcile.Progress, error) {
-	linked := ptr.Deref(s.metal3.Status.Initialization.Provisioned, false)
+	linked := ptr.Deref(s.infra.Status.Initialization.Provisioned, false)
 	id, waiting, err := r.nodeProviderID(ctx, s)
 	switch {
 	case err != nil && !errors.Is(err, clustercache.ErrClusterNotConnected):
@@ -54,10 +54,10 @@ func (r *Reconciler) linkNode(ctx context.Context, s *scope) (reconcile.Progress
 		markUnprovisioned(s, waiting.reason, waiting.message)
 		return reconcile.Wait, nil
 	case err == nil && waiting.reason == "":
-		s.metal3.Spec.ProviderID = id
+		s.infra.Spec.ProviderID = id
 	}
-	s.metal3.Status.Initialization.Provisioned = ptr.To(true)
-	status.True(s.metal3, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisionedReason)
+	s.infra.Status.Initialization.Provisioned = ptr.To(true)
+	status.True(s.infra, infrav1.Metal3MachineHostProvisionedCondition, infrav1.Metal3MachineHostProvisionedReason)
 	return reconcile.Proceed, nil
 }
 
@@ -93,7 +93,7 @@ func (r *Reconciler) nodeProviderID(ctx context.Context, s *scope) (string, wait
 }
 
 func (s *scope) providerID() string {
-	return fmt.Sprintf("%s%s/%s/%s", infrav1.ProviderIDPrefix, s.metal3.Namespace, s.host.Name, s.metal3.Name)
+	return fmt.Sprintf("%s%s/%s/%s", infrav1.ProviderIDPrefix, s.infra.Namespace, s.host.Name, s.infra.Name)
 }
 
 // legacyProviderID returns the provider ID format of early releases.
@@ -127,7 +127,7 @@ func (s *scope) nodeAmong(found []corev1.Node) (*corev1.Node, waitReason) {
 				fresh.Name, node.Name, infrav1.NodeUUIDLabel, s.host.UID)}
 		case id == "":
 			fresh = node
-		case !strings.HasPrefix(id, strings.TrimSuffix(s.providerID(), s.metal3.Name)):
+		case !strings.HasPrefix(id, strings.TrimSuffix(s.providerID(), s.infra.Name)):
 			foreign = waitReason{infrav1.Metal3MachineUnexpectedProviderIDReason, fmt.Sprintf("Node %s has provider ID %s, which is not %s: delete the Node or the Machine",
 				node.Name, id, s.providerID())}
 		}

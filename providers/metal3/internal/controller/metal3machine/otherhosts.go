@@ -21,10 +21,10 @@ import (
 func (r *Reconciler) reportOtherHosts(_ context.Context, s *scope) (reconcile.Progress, error) {
 	others := slices.DeleteFunc(r.Hosts.Inventory.HeldBy(s.key()), func(name string) bool { return name == s.host.Name })
 	if len(others) == 0 {
-		conditions.Delete(s.metal3, infrav1.Metal3MachineSeveralHostsCondition)
+		conditions.Delete(s.infra, infrav1.Metal3MachineSeveralHostsCondition)
 		return reconcile.Proceed, nil
 	}
-	conditions.Set(s.metal3, metav1.Condition{
+	conditions.Set(s.infra, metav1.Condition{
 		Type: infrav1.Metal3MachineSeveralHostsCondition, Status: metav1.ConditionTrue, Reason: infrav1.Metal3MachineSeveralHostsReason,
 		Message: fmt.Sprintf("The machine uses BareMetalHost %s, but %s also names it in spec.consumerRef: "+
 			"check what is running there, power it off and remove the field", s.host.Name, strings.Join(others, ", ")),

@@ -29,9 +29,9 @@ func (r *Reconciler) pauseHost(ctx context.Context, s *scope) (reconcile.Progres
 			return reconcile.Wait, err
 		}
 	}
-	status.Paused(s.metal3, true)
+	status.Paused(s.infra, true)
 	if s.host != nil && hosts.PausedByOthers(s.host) {
-		conditions.Set(s.metal3, metav1.Condition{
+		conditions.Set(s.infra, metav1.Condition{
 			Type: clusterv1.PausedCondition, Status: metav1.ConditionTrue, Reason: clusterv1.PausedReason,
 			Message: fmt.Sprintf("BareMetalHost %s was paused by another actor before and can be moved; it stays paused until the annotation %s is removed",
 				s.host.Name, bmov1alpha1.PausedAnnotation),

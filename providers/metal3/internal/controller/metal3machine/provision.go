@@ -36,7 +36,7 @@ func (r *Reconciler) configure(ctx context.Context, s *scope) (reconcile.Progres
 
 // config returns the configuration of the machine's host.
 func (s *scope) config() *hosts.Config {
-	spec, state := &s.metal3.Spec, &s.metal3.Status
+	spec, state := &s.infra.Spec, &s.infra.Status
 	config := &hosts.Config{
 		UserData: state.UserData, MetaData: state.MetaData, NetworkData: state.NetworkData,
 		CleaningMode: bmov1alpha1.AutomatedCleaningMode(spec.AutomatedCleaningMode),
@@ -68,7 +68,7 @@ const delayed = "the bare-metal operator is working on its maximum number of hos
 // observe reports the state of the host, and waits until it is provisioned.
 func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if found := addresses(s.host); len(found) > 0 {
-		s.metal3.Status.Addresses = found
+		s.infra.Status.Addresses = found
 	}
 	state := s.host.Status
 	switch {

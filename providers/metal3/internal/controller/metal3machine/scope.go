@@ -13,20 +13,20 @@ import (
 
 // newScope reads the objects that the machine depends on from the cache. It returns nil while the machine has no owner, unless it
 // is being deleted, which requires none.
-func (r *Reconciler) newScope(ctx context.Context, metal3 *infrav1.Metal3Machine, p *patch.Patch) (*scope, error) {
-	of, incomplete, err := reconcile.OwnersOf(ctx, r.Client, metal3, &infrav1.Metal3Cluster{})
+func (r *Reconciler) newScope(ctx context.Context, infra *infrav1.Metal3Machine, p *patch.Patch) (*scope, error) {
+	of, incomplete, err := reconcile.OwnersOf(ctx, r.Client, infra, &infrav1.Metal3Cluster{})
 	if err != nil {
 		return nil, err
 	}
-	s := &scope{metal3: metal3, patch: p, machine: of.Machine, cluster: of.Cluster, infraCluster: of.InfraCluster}
+	s := &scope{infra: infra, patch: p, machine: of.Machine, cluster: of.Cluster, infraCluster: of.InfraCluster}
 	if incomplete {
 		r.Hosts.Inventory.Forget(s.key())
 		return nil, nil
 	}
-	if s.template, s.lostTemplate, err = r.readTemplate(ctx, metal3); err != nil {
+	if s.template, s.lostTemplate, err = r.readTemplate(ctx, infra); err != nil {
 		return nil, err
 	}
-	s.host, err = r.Hosts.Find(ctx, s.key(), annotatedHost(metal3))
+	s.host, err = r.Hosts.Find(ctx, s.key(), annotatedHost(infra))
 	return s, err
 }
 
@@ -39,5 +39,5 @@ func (s *scope) dataTemplate(domain string) *infrav1.Metal3ObjectRef {
 			}
 		}
 	}
-	return s.metal3.Spec.DataTemplate
+	return s.infra.Spec.DataTemplate
 }

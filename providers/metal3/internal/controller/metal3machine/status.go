@@ -15,32 +15,32 @@ import (
 )
 
 func markUnassociated(s *scope, reason, message string) {
-	status.False(s.metal3, infrav1.Metal3MachineAssociateBareMetalHostCondition, reason, message)
+	status.False(s.infra, infrav1.Metal3MachineAssociateBareMetalHostCondition, reason, message)
 }
 
 func markUnprovisioned(s *scope, reason, message string) {
-	status.False(s.metal3, infrav1.Metal3MachineHostProvisionedCondition, reason, message)
+	status.False(s.infra, infrav1.Metal3MachineHostProvisionedCondition, reason, message)
 }
 
 // summarize sets Ready. It writes metadata and spec first, because that changes the generation, and then sets observedGeneration
 // of all conditions to the new one: all of them have just been evaluated. Conditions of steps that have not been reached are
 // ignored; the condition of the current step accounts for them.
 func (r *Reconciler) summarize(ctx context.Context, s *scope) error {
-	if err := s.patch.Tolerate(s.patch.ApplySpec(ctx, r.Client, s.metal3)); err != nil {
+	if err := s.patch.Tolerate(s.patch.ApplySpec(ctx, r.Client, s.infra)); err != nil {
 		return err
 	}
-	for i := range s.metal3.Status.Conditions {
-		s.metal3.Status.Conditions[i].ObservedGeneration = s.metal3.Generation
+	for i := range s.infra.Status.Conditions {
+		s.infra.Status.Conditions[i].ObservedGeneration = s.infra.Generation
 	}
 	types := []string{infrav1.Metal3MachineAssociateBareMetalHostCondition}
 	for _, condition := range []string{
 		infrav1.Metal3MachineAssociateMetaDataCondition, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineHostProvisionedCondition,
 	} {
-		if conditions.Has(s.metal3, condition) {
+		if conditions.Has(s.infra, condition) {
 			types = append(types, condition)
 		}
 	}
-	return status.Summarize(s.metal3, types...)
+	return status.Summarize(s.infra, types...)
 }
 
 // addresses returns the addresses found by inspection of the host.

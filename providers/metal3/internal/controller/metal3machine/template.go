@@ -34,7 +34,7 @@ const templateCheck = time.Minute
 // waitForTemplate holds a machine whose template was deleted before its data was claimed: only the template defines whether its
 // failure domain has its own data template. The template that the owner currently uses is accepted instead.
 func (r *Reconciler) waitForTemplate(ctx context.Context, s *scope) (reconcile.Progress, error) {
-	if s.lostTemplate == "" || conditions.IsTrue(s.metal3, infrav1.Metal3MachineDataReadyCondition) {
+	if s.lostTemplate == "" || conditions.IsTrue(s.infra, infrav1.Metal3MachineDataReadyCondition) {
 		return reconcile.Proceed, nil
 	}
 	if claim, err := r.dataClaim(ctx, s); err != nil || claim != nil {
@@ -42,7 +42,7 @@ func (r *Reconciler) waitForTemplate(ctx context.Context, s *scope) (reconcile.P
 	}
 	var err error
 	// The cache may lag behind a template that is as new as the machine.
-	if s.template, err = getTemplate(ctx, r.Hosts.Live, client.ObjectKey{Namespace: s.metal3.Namespace, Name: s.lostTemplate}); err == nil && s.template == nil {
+	if s.template, err = getTemplate(ctx, r.Hosts.Live, client.ObjectKey{Namespace: s.infra.Namespace, Name: s.lostTemplate}); err == nil && s.template == nil {
 		s.template, err = r.currentTemplate(ctx, s)
 	}
 	if err != nil || s.template != nil {
@@ -54,20 +54,20 @@ func (r *Reconciler) waitForTemplate(ctx context.Context, s *scope) (reconcile.P
 		r.Hosts.Inventory.Forget(s.key())
 		markUnassociated(s, infrav1.Metal3MachineTemplateNotFoundReason, message)
 	} else {
-		status.False(s.metal3, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineTemplateNotFoundReason, message)
+		status.False(s.infra, infrav1.Metal3MachineDataReadyCondition, infrav1.Metal3MachineTemplateNotFoundReason, message)
 	}
 	return reconcile.Retry(templateCheck), nil
 }
 
 // readTemplate returns the template of the machine, which holds the settings for node reuse and the data templates of failure
 // domains. If the template was deleted, it returns its name as lost.
-func (r *Reconciler) readTemplate(ctx context.Context, metal3 *infrav1.Metal3Machine) (_ *infrav1.Metal3MachineTemplate, lost string, _ error) {
-	name := metal3.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
-	kind, ok := metal3.Annotations[clusterv1.TemplateClonedFromGroupKindAnnotation]
+func (r *Reconciler) readTemplate(ctx context.Context, infra *infrav1.Metal3Machine) (_ *infrav1.Metal3MachineTemplate, lost string, _ error) {
+	name := infra.Annotations[clusterv1.TemplateClonedFromNameAnnotation]
+	kind, ok := infra.Annotations[clusterv1.TemplateClonedFromGroupKindAnnotation]
 	if name == "" || ok && kind != infrav1.MachineTemplateGroupKind {
 		return nil, "", nil
 	}
-	template, err := getTemplate(ctx, r.Client, client.ObjectKey{Namespace: metal3.Namespace, Name: name})
+	template, err := getTemplate(ctx, r.Client, client.ObjectKey{Namespace: infra.Namespace, Name: name})
 	if template == nil {
 		lost = name
 	}
@@ -96,7 +96,7 @@ func (r *Reconciler) currentTemplate(ctx context.Context, s *scope) (*infrav1.Me
 	owner := &unstructured.Unstructured{}
 	owner.SetAPIVersion(ref.APIVersion)
 	owner.SetKind(ref.Kind)
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.metal3.Namespace, Name: ref.Name}, owner)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.infra.Namespace, Name: ref.Name}, owner)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -110,7 +110,7 @@ func (r *Reconciler) currentTemplate(ctx context.Context, s *scope) (*infrav1.Me
 	if name == "" {
 		return nil, nil
 	}
-	return getTemplate(ctx, r.Hosts.Live, client.ObjectKey{Namespace: s.metal3.Namespace, Name: name})
+	return getTemplate(ctx, r.Hosts.Live, client.ObjectKey{Namespace: s.infra.Namespace, Name: name})
 }
 
 // templateName returns the name of the infrastructure template of an owner of machines. It supports the fields of

@@ -24,12 +24,12 @@ func (r *Reconciler) reportUnlistedDomain(_ context.Context, s *scope) (reconcil
 	domain, _ := s.requestedDomain()
 	message := placement.Unlisted(s.infraCluster, domain)
 	if message == "" {
-		conditions.Delete(s.metal3, condition)
+		conditions.Delete(s.infra, condition)
 		return reconcile.Proceed, nil
 	}
-	if !conditions.Has(s.metal3, condition) {
+	if !conditions.Has(s.infra, condition) {
 		r.warn(s, reason, "Associate", "%s", message)
 	}
-	conditions.Set(s.metal3, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: reason, Message: message})
+	conditions.Set(s.infra, metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: reason, Message: message})
 	return reconcile.Proceed, nil
 }
