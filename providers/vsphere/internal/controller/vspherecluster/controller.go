@@ -73,12 +73,12 @@ type scope struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereCluster, *scope]{
 		Client: r.Client, Filter: r.filter, Expectations: &r.written, Recorder: r.Domains.Recorder, V1Beta1: conversion.ClusterConditions(), Finalizer: infrav1.ClusterFinalizer, SharedConditions: true,
-		NewScope: r.gather, ReconcileNormal: r.reconcileNormal, ReconcileDelete: r.reconcileDelete,
+		NewScope: r.newScope, ReconcileNormal: r.reconcileNormal, ReconcileDelete: r.reconcileDelete,
 		Summarize: summarize, Stored: func(s *scope) { s.domains.RecordEvents() }, Forget: r.forget,
 	}.Run(ctx, req, &infrav1.VSphereCluster{})
 }
 
-func (r *Reconciler) gather(ctx context.Context, cluster *infrav1.VSphereCluster, p *patch.Patch) (*scope, error) {
+func (r *Reconciler) newScope(ctx context.Context, cluster *infrav1.VSphereCluster, p *patch.Patch) (*scope, error) {
 	owner, err := reconcile.OwnerCluster(ctx, r.Client, cluster)
 	if err != nil || owner == nil {
 		return nil, err

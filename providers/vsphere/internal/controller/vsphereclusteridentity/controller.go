@@ -56,7 +56,7 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereClusterIdentity, *scope]{
 		Client: r.Client, Filter: r.filter, Expectations: &r.written, Recorder: r.Recorder, V1Beta1: conversion.IdentityConditions(), Finalizer: infrav1.VSphereClusterIdentityFinalizer,
-		NewScope: gather, ReconcileNormal: r.own, ReconcileDelete: r.reconcileDelete,
+		NewScope: newScope, ReconcileNormal: r.own, ReconcileDelete: r.reconcileDelete,
 	}.Run(ctx, req, &infrav1.VSphereClusterIdentity{})
 }
 
@@ -66,7 +66,7 @@ type scope struct {
 	patch    *patch.Patch
 }
 
-func gather(_ context.Context, identity *infrav1.VSphereClusterIdentity, p *patch.Patch) (*scope, error) {
+func newScope(_ context.Context, identity *infrav1.VSphereClusterIdentity, p *patch.Patch) (*scope, error) {
 	return &scope{identity: identity, patch: p}, nil
 }
 

@@ -102,13 +102,13 @@ func (r *Reconciler) waitForInventory(s *scope) reconcile.Progress {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[*infrav1.VSphereVM, *scope]{
 		Client: r.Client, Filter: r.filter, Expectations: &r.written, Recorder: r.Recorder, V1Beta1: conversion.VMConditions(),
-		NewScope: r.gather, ReconcileNormal: r.reconcileNormal, ReconcileDelete: r.reconcileDelete,
+		NewScope: r.newScope, ReconcileNormal: r.reconcileNormal, ReconcileDelete: r.reconcileDelete,
 		Summarize: func(_ context.Context, s *scope) error { return setReady(s.vm) }, Forget: r.failures.forget,
 	}.Run(ctx, req, &infrav1.VSphereVM{})
 }
 
-// gather reads the Cluster and the VSphereCluster. Neither must exist: a VSphereVM can be deleted after them.
-func (r *Reconciler) gather(ctx context.Context, vm *infrav1.VSphereVM, p *patch.Patch) (*scope, error) {
+// newScope reads the Cluster and the VSphereCluster. Neither must exist: a VSphereVM can be deleted after them.
+func (r *Reconciler) newScope(ctx context.Context, vm *infrav1.VSphereVM, p *patch.Patch) (*scope, error) {
 	s := &scope{vm: vm, patch: p}
 	owner, err := reconcile.ClusterOf(ctx, r.Client, vm)
 	switch {
