@@ -31,7 +31,8 @@ func healthyReasons() []string {
 	}
 }
 
-// constants maps qualified names of string constants in a set of packages, such as infrav1.PlacedReason, to their values.
+// constants maps qualified names of string constants in a set of packages, such as infrav1.VSphereMachinePlacedReason, to their
+// values.
 type constants map[string]string
 
 // read adds the constants of the packages in a folder, which other packages import under the alias. A constant may have another one's

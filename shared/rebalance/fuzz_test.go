@@ -34,7 +34,7 @@ func FuzzRecordOfAMove(f *testing.F) {
 	})
 }
 
-// The value of delete-machine after a Wake decodes to what was encoded.
+// The value of delete-machine after a Trigger decodes to what was encoded.
 func FuzzWoken(f *testing.F) {
 	f.Add("2026-11-01T12:00:00Z 3")
 	f.Add("2026-11-01T12:00:00+01:00 -1")

@@ -53,7 +53,7 @@ type asked uint8
 const (
 	unmarked asked = iota
 	manager
-	managerTriggered // the manager's, with the time of a Wake
+	managerTriggered // the manager's, with the time of a Trigger
 	users
 )
 

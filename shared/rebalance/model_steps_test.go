@@ -329,7 +329,7 @@ func lastThere(s *state) int {
 	return 0
 }
 
-// triggered reports whether the control plane was triggered by a Wake and has not reported yet.
+// triggered reports whether the control plane was triggered by a Trigger and has not reported yet.
 func (s *state) triggered() bool {
 	return s.record.there && !s.record.aborting && s.record.victim != none && s.machines[s.record.victim].asked == managerTriggered && !s.machines[s.record.victim].seenOld
 }

@@ -211,7 +211,7 @@ func (s *state) written() state {
 	case MarkInfrastructure:
 		to.machines[p.machine].cloned = !to.machines[p.machine].unlinked
 		if to.machines[p.machine].unlinked {
-			to.machines[p.machine].asked = managerTriggered // the model has no repeated Wake; only the deadline is left
+			to.machines[p.machine].asked = managerTriggered // the model has no repeated Trigger; only the deadline is left
 		}
 	case RestoreInfrastructure:
 		to.machines[p.machine].cloned = false
