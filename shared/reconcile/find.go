@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,9 +24,13 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Find reads an object into the given one and returns it, or nil if it does not exist. Other errors name the object.
+// Find reads an object into the given one and returns it, or nil if it does not exist. A name that a client refuses to send, such as "50%",
+// is the name of no object: users write names in fields that no webhook validates. Other errors name the object.
 func Find[T client.Object](ctx context.Context, reader client.Reader, key client.ObjectKey, into T) (T, error) {
 	var none T
+	if len(content.IsPathSegmentName(key.Name)) > 0 {
+		return none, nil
+	}
 	if err := reader.Get(ctx, key, into); err != nil {
 		if apierrors.IsNotFound(err) {
 			return none, nil

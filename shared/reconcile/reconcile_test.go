@@ -457,6 +457,21 @@ func TestAbsent(t *testing.T) {
 	w.Expect(w.called).To(Equal([]string{"forget", "absent"}))
 }
 
+func TestFindReturnsNothingForANameThatClientsRefuse(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	refusing := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return errors.New("invalid resource name")
+		},
+	}).Build()
+	for _, name := range []string{"50%", "..", "a/b"} {
+		secret, err := reconcile.Find(t.Context(), refusing, client.ObjectKey{Namespace: "ns", Name: name}, &corev1.Secret{})
+		g.Expect(err).NotTo(HaveOccurred(), name)
+		g.Expect(secret).To(BeNil(), name)
+	}
+}
+
 func TestOwners(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, cluster())

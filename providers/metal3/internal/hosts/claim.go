@@ -12,7 +12,6 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,6 +23,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // ErrHostChanged is returned for a host that has changed since it was chosen, usually because another machine has claimed it.
@@ -198,15 +198,9 @@ func (h *Hosts) Recover(ctx context.Context, machine types.NamespacedName, name 
 }
 
 func (h *Hosts) getLive(ctx context.Context, machine types.NamespacedName, name string) (*bmov1alpha1.BareMetalHost, error) {
-	if len(content.IsPathSegmentName(name)) > 0 { // a user has edited the annotation; the client rejects the name
-		return nil, nil
-	}
-	host := &bmov1alpha1.BareMetalHost{}
-	if err := h.Live.Get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: name}, host); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	if !BelongsTo(host, machine) {
-		return nil, nil
+	host, err := reconcile.Find(ctx, h.Live, types.NamespacedName{Namespace: machine.Namespace, Name: name}, &bmov1alpha1.BareMetalHost{})
+	if err != nil || host == nil || !BelongsTo(host, machine) {
+		return nil, err
 	}
 	h.Inventory.Upsert(Observe(host))
 	return host, nil

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
@@ -52,6 +53,21 @@ func TestWrongNamesCreateNothing(t *testing.T) {
 	}
 	w.Expect(w.vms()).To(BeEmpty())
 	w.Expect(w.vc.Calls()["CloneVM_Task"]).To(BeZero())
+}
+
+func TestMachineWhoseBootstrapSecretHasAnInvalidNameReportsThatAndCanBeDeleted(t *testing.T) {
+	t.Parallel()
+	w := newFixtureWithTemplates(t)
+	w.stop()
+	machine := w.worker("node")
+	owner := &clusterv1.Machine{ObjectMeta: w.meta("node")}
+	w.get(owner)
+	update(w, owner, func(m *clusterv1.Machine) { m.Spec.Bootstrap.DataSecretName = ptr.To("50%") })
+	w.start()
+	w.Expect(w.waitForCondition(machine, infrav1.VSphereMachineVirtualMachineProvisionedCondition,
+		infrav1.VSphereVMVirtualMachineWaitingForBootstrapDataReason)).To(ContainSubstring("50% with the bootstrap data does not exist"))
+	w.remove(machine)
+	w.Expect(w.vms()).To(BeEmpty())
 }
 
 func TestForeignVirtualMachineOfTheSameName(t *testing.T) {

@@ -10,8 +10,6 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -125,15 +123,15 @@ func (r *Reconciler) missingSecrets(ctx context.Context, s *scope) ([]string, er
 		secret := &metav1.PartialObjectMetadata{}
 		secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 		key := client.ObjectKey{Namespace: s.host.Namespace, Name: given.ref.Name}
-		err := r.Client.Get(ctx, key, secret)
-		if apierrors.IsNotFound(err) && len(content.IsPathSegmentName(key.Name)) == 0 {
-			err = r.Hosts.Live.Get(ctx, key, secret)
+		found, err := reconcile.Find(ctx, r.Client, key, secret)
+		if err == nil && found == nil {
+			found, err = reconcile.Find(ctx, r.Hosts.Live, key, secret)
 		}
-		switch {
-		case apierrors.IsNotFound(err):
+		if err != nil {
+			return nil, err
+		}
+		if found == nil {
 			missing = append(missing, fmt.Sprintf("%s (spec.%s)", key, given.field))
-		case err != nil:
-			return nil, fmt.Errorf("reading Secret %s: %w", key, err)
 		}
 	}
 	return missing, nil

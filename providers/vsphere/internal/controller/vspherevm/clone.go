@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
@@ -152,13 +151,13 @@ func (r *Reconciler) bootstrap(ctx context.Context, s *scope) (map[string]string
 		return nil, true, nil
 	}
 	secret, err := r.bootstrapSecret(ctx, s.vm)
-	if apierrors.IsNotFound(err) {
+	if err != nil {
+		return nil, false, err
+	}
+	if secret == nil {
 		setProvisioned(s.vm, infrav1.VSphereVMVirtualMachineWaitingForBootstrapDataReason, fmt.Sprintf(
 			"Secret %s/%s with the bootstrap data does not exist", s.vm.Namespace, name))
 		return nil, false, nil
-	}
-	if err != nil {
-		return nil, false, err
 	}
 	data, err := guestinfo.Bootstrap(string(secret.Data["format"]), secret.Data["value"])
 	if err != nil {
@@ -168,13 +167,9 @@ func (r *Reconciler) bootstrap(ctx context.Context, s *scope) (map[string]string
 	return data, true, nil
 }
 
+// bootstrapSecret returns the Secret of the bootstrap data, or nil if it does not exist.
 func (r *Reconciler) bootstrapSecret(ctx context.Context, vm *infrav1.VSphereVM) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: vm.Namespace, Name: vm.Spec.BootstrapRef.Name}
-	if err := r.Secrets.Get(ctx, key, secret); err != nil {
-		return nil, fmt.Errorf("reading bootstrap data %s: %w", key, err)
-	}
-	return secret, nil
+	return reconcile.Find(ctx, r.Secrets, client.ObjectKey{Namespace: vm.Namespace, Name: vm.Spec.BootstrapRef.Name}, &corev1.Secret{})
 }
 
 // cloneSpec resolves all names in the inventory. Its error joins all problems, not only the first.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
@@ -56,10 +55,7 @@ func (r *Reconciler) identify(ctx context.Context, s *scope) error {
 // machine can have set.
 func (r *Reconciler) booted(ctx context.Context, s *scope, vms []vcenter.VM) (map[string]bool, error) {
 	secret, err := r.bootstrapSecret(ctx, s.vm)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil || secret == nil {
 		return nil, err
 	}
 	data, err := guestinfo.Bootstrap(string(secret.Data["format"]), secret.Data["value"])
