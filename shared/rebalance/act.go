@@ -83,7 +83,7 @@ func (r *Reconciler) record(ctx context.Context, o *observed, move Move) error {
 
 // finish stores the outcome in the status, then removes the record. If the manager stops in between, both are repeated.
 func (r *Reconciler) finish(ctx context.Context, o *observed, d Decision) error {
-	last := o.ended(d)
+	last := o.outcome(d)
 	p := patch.From(o.infra)
 	_, known := o.infra.Distribution()
 	known.ControlPlane.CurrentMove, known.ControlPlane.LastMove = nil, last

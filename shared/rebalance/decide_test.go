@@ -417,7 +417,7 @@ func TestAbortedMoveMessage(t *testing.T) {
 			tc.snapshot.Move.Others = []string{"m1", "m2"}
 			d := Decide(tc.snapshot)
 			g.Expect(d.Action).To(Equal(Close))
-			last := (&observed{Snapshot: tc.snapshot}).ended(d)
+			last := (&observed{Snapshot: tc.snapshot}).outcome(d)
 			g.Expect(*last).To(And(HaveField("Phase", tc.phase), HaveField("Reason", tc.reason), HaveField("Message", ContainSubstring(tc.message))))
 		})
 	}

@@ -130,19 +130,19 @@ func (s *Snapshot) phase(move *Move, m, replacement *Machine) (faultlinev1.MoveP
 	case m == nil:
 		return faultlinev1.MoveCompleted, ""
 	case m.Deleting && m.Unhealthy:
-		return m.Deletion, "it fails a health check: " + leaving(m)
+		return m.Deletion, "it fails a health check: " + awaitedDeletion(m)
 	case m.Deleting:
-		return m.Deletion, leaving(m)
+		return m.Deletion, awaitedDeletion(m)
 	case m.Mark == machines.Ours && m.ClonedFrom == outdatedName(move.ClonedFrom) && m.Outdated:
-		return faultlinev1.MoveReplacing, s.awaited(move, replacement)
+		return faultlinev1.MoveReplacing, s.awaitedReplacement(move, replacement)
 	case m.Mark == machines.Ours && m.ClonedFrom == outdatedName(move.ClonedFrom):
 		return faultlinev1.MoveReplacing, "waiting for the control plane to notice that it must be replaced"
 	}
 	return faultlinev1.MoveStarted, "marking the Machine"
 }
 
-// awaited returns what a machine waits for that the control plane has begun to replace.
-func (s *Snapshot) awaited(move *Move, replacement *Machine) string {
+// awaitedReplacement returns what a machine waits for that the control plane has begun to replace.
+func (s *Snapshot) awaitedReplacement(move *Move, replacement *Machine) string {
 	cp := &s.ControlPlane
 	switch {
 	case replacement == nil && cp.Remediation.Noted && !cp.Remediation.At.Before(move.Started.Time):
@@ -159,8 +159,8 @@ func (s *Snapshot) awaited(move *Move, replacement *Machine) string {
 	return fmt.Sprintf("its replacement, Machine %s, has joined: waiting for %s to delete the Machine", replacement.Name, cp.Name)
 }
 
-// ended returns the outcome of a move after its annotations, except for the record, have been removed.
-func (o *observed) ended(d Decision) *faultlinev1.MachineMove {
+// outcome returns the outcome of a move after its annotations, except for the record, have been removed.
+func (o *observed) outcome(d Decision) *faultlinev1.MachineMove {
 	last := moveStatus(o, d.Move)
 	last.Phase, last.Message, last.Finished = faultlinev1.MoveCompleted, "", timeOf(o.Now)
 	switch {
@@ -175,8 +175,8 @@ func (o *observed) ended(d Decision) *faultlinev1.MachineMove {
 	return last
 }
 
-// leaving returns what a machine that is being deleted waits for.
-func leaving(m *Machine) string {
+// awaitedDeletion returns what a machine that is being deleted waits for.
+func awaitedDeletion(m *Machine) string {
 	switch m.Deletion {
 	case faultlinev1.MoveDrainable:
 		return "its Node is being drained: " + m.DeletingReason
