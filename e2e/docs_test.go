@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,13 +76,15 @@ func TestContributingPathsExist(t *testing.T) {
 // code matches what is set in code and may be an identifier of Go, with its package if it has one.
 var code = regexp.MustCompile("`(?:(?:([a-z]+)\\.)?([A-Z][A-Za-z]*[a-z])|([a-z]+[A-Z][A-Za-z]*))`")
 
+var word = regexp.MustCompile(`\w+`)
+
 // Functions are renamed: the page must not send an author to one that no longer exists.
 func TestAddingAProviderNamesIdentifiers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	text, err := os.ReadFile(filepath.Join(repository, "docs", "adding-a-provider.md"))
 	g.Expect(err).NotTo(HaveOccurred())
-	everywhere := identifiersIn(t, "shared", "providers", "e2e")
+	everywhere := wordsIn(t, []token.Token{token.IDENT}, "shared", "providers", "e2e")
 	named := code.FindAllStringSubmatch(fence.ReplaceAllString(string(text), ""), -1)
 	g.Expect(len(named)).To(BeNumerically(">", 30))
 	for _, found := range named {
@@ -90,34 +93,44 @@ func TestAddingAProviderNamesIdentifiers(t *testing.T) {
 		}
 		known := everywhere
 		if _, err := os.Stat(filepath.Join(repository, "shared", found[1])); found[1] != "" && err == nil {
-			known = identifiersIn(t, filepath.Join("shared", found[1]))
+			known = wordsIn(t, []token.Token{token.IDENT}, filepath.Join("shared", found[1]))
 		}
 		g.Expect(known[found[2]+found[3]]).To(BeTrue(), "docs/adding-a-provider.md names %s", found[0])
 	}
 }
 
-// identifiersIn returns the identifiers in the Go code of folders and their subfolders.
-func identifiersIn(t *testing.T, folders ...string) map[string]bool {
+// wordsIn returns the words of some tokens in the Go code of folders and their subfolders.
+func wordsIn(t *testing.T, tokens []token.Token, folders ...string) map[string]bool {
 	t.Helper()
-	g := NewWithT(t)
-	names := map[string]bool{}
+	words := map[string]bool{}
+	for path, text := range goFiles(t, folders...) {
+		var s scanner.Scanner
+		s.Init(token.NewFileSet().AddFile(path, -1, len(text)), text, nil, 0)
+		for _, tok, literal := s.Scan(); tok != token.EOF; _, tok, literal = s.Scan() {
+			if slices.Contains(tokens, tok) {
+				for _, word := range word.FindAllString(literal, -1) {
+					words[word] = true
+				}
+			}
+		}
+	}
+	return words
+}
+
+// goFiles returns the Go files of folders and their subfolders.
+func goFiles(t *testing.T, folders ...string) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
 	for _, folder := range folders {
-		g.Expect(filepath.WalkDir(filepath.Join(repository, folder), func(path string, _ fs.DirEntry, err error) error {
+		NewWithT(t).Expect(filepath.WalkDir(filepath.Join(repository, folder), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") {
 				return err
 			}
-			text, err := os.ReadFile(path)
-			var s scanner.Scanner
-			s.Init(token.NewFileSet().AddFile(path, -1, len(text)), text, nil, 0)
-			for _, tok, name := s.Scan(); tok != token.EOF; _, tok, name = s.Scan() {
-				if tok == token.IDENT {
-					names[name] = true
-				}
-			}
+			files[path], err = os.ReadFile(path)
 			return err
 		})).To(Succeed())
 	}
-	return names
+	return files
 }
 
 var (
