@@ -72,7 +72,8 @@ func (r *run) full(domain string) bool {
 	return n >= capacityFor(r.options.Machines, len(r.infrastructure.Domains()))
 }
 
-// capacityFor returns the capacity of each failure domain: slightly more than its share, so that deleted machines sometimes block new ones.
+// capacityFor returns the capacity of each failure domain: slightly more than its share, so that deleted machines sometimes block
+// new ones.
 func capacityFor(machines, domains int) int { return machines/domains + 1 }
 
 func (r *run) deleteOne(ctx context.Context) error {

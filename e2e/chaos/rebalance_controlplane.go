@@ -154,10 +154,10 @@ func (p *controlPlane) live(ctx context.Context) error {
 	return nil
 }
 
-// waitEndingFaults waits until holds is true and, on behalf of the user, resolves states that need one. A machine waits for the user if it
-// requested a failure domain that was cordoned or evicted before the machine got there, as its condition reports; it is deleted after a
-// while. A control plane also needs the user if it has the annotation of a finished remediation, or if it gets no move because annotations
-// were removed.
+// waitEndingFaults waits until holds is true and, on behalf of the user, resolves states that need one. A machine waits for the
+// user if it requested a failure domain that was cordoned or evicted before the machine got there, as its condition reports; it is
+// deleted after a while. A control plane also needs the user if it has the annotation of a finished remediation, or if it gets no
+// move because annotations were removed.
 func (p *controlPlane) waitEndingFaults(ctx context.Context, what string, holds func(moment) bool) error {
 	since := map[types.UID]time.Time{}
 	for {

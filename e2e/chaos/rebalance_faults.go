@@ -70,8 +70,9 @@ func (p *controlPlane) endFaults(ctx context.Context) error {
 	return p.changeControlPlane(ctx, step{act: resume})
 }
 
-// addCapacity adds capacity if the provider does not count it: a machine that waits for capacity keeps the control plane from settling, and
-// an administrator would add some. With providers that count capacity, a move that finds none does not begin, so the control plane settles.
+// addCapacity adds capacity if the provider does not count it: a machine that waits for capacity keeps the control plane from
+// settling, and an administrator would add some. With providers that count capacity, a move that finds none does not begin, so the
+// control plane settles.
 func (p *controlPlane) addCapacity(ctx context.Context) error {
 	uncounted, is := p.environment.sites.(provider.UncountedCapacity)
 	if !is || !p.tight() {

@@ -123,8 +123,8 @@ func (r *run) stop() {
 	}
 }
 
-// runKills creates and deletes machines and kills the manager, then waits until everything has settled and checks it. It then does the same
-// while all machines are deleted.
+// runKills creates and deletes machines and kills the manager, then waits until everything has settled and checks it. It then does
+// the same while all machines are deleted.
 func (r *run) runKills(ctx context.Context) error {
 	last := max(r.options.Kills/lastShare, 1)
 	if err := r.rounds(ctx, r.options.Kills-last, r.act); err != nil {

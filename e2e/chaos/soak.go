@@ -176,7 +176,8 @@ func (s *soak) guests(ctx context.Context, prefix string, count int) error {
 	return group.Wait()
 }
 
-// createAndDelete creates a cluster with a machine, waits until the machine is provisioned, and deletes everything in Cluster API's order.
+// createAndDelete creates a cluster with a machine, waits until the machine is provisioned, and deletes everything in Cluster
+// API's order.
 func (s *soak) createAndDelete(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, guestLimit, fmt.Errorf("not done after %s", guestLimit))
 	defer cancel()

@@ -89,8 +89,8 @@ func (d *demo) callsSoFar() map[string]int {
 	return nil
 }
 
-// complete returns what is missing until all machines exist and are ready and the conditions are true. Machines in the domain down, unless
-// that is "", need not be ready.
+// complete returns what is missing until all machines exist and are ready and the conditions are true. Machines in the domain
+// down, unless that is "", need not be ready.
 func (d *demo) complete(ctx context.Context, down string, required ...string) (missing string, err error) {
 	var cluster clusterv1.Cluster
 	if err := d.management.Client.Get(ctx, d.cluster, &cluster); err != nil {
@@ -216,8 +216,8 @@ func (d *demo) letGo(ctx context.Context, m snapshot.Machine) error {
 	return nil
 }
 
-// completeWithout is like complete while a domain is broken. The Cluster as a whole is then not Available; neither are workers that stopped
-// with the domain.
+// completeWithout is like complete while a domain is broken. The Cluster as a whole is then not Available; neither are workers
+// that stopped with the domain.
 func (d *demo) completeWithout(ctx context.Context, domain string) (missing string, err error) {
 	if d.about.BreakStops {
 		return d.complete(ctx, domain, clusterv1.ClusterControlPlaneAvailableCondition)

@@ -78,7 +78,8 @@ func (e Engine) answers(ctx context.Context) error {
 	return err
 }
 
-// checkRuntime returns an error if the engine was started from another clone that has been deleted, including the runc that the engine uses.
+// checkRuntime returns an error if the engine was started from another clone that has been deleted, including the runc that the
+// engine uses.
 func (e Engine) checkRuntime(ctx context.Context) error {
 	runc, err := e.Run.Run(ctx, "docker", "info", "--format", `{{with index .Runtimes "`+boundedRuntime+`"}}{{.Path}}{{end}}`)
 	if err != nil {

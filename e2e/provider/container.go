@@ -14,8 +14,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/docker"
 )
 
-// ensureRunning runs the container of a simulator that keeps its state in memory. It restarts the simulator without state only if its image
-// has changed. It then removes the machines of the previous one, whose containers have names of this pattern.
+// ensureRunning runs the container of a simulator that keeps its state in memory. It restarts the simulator without state only if
+// its image has changed. It then removes the machines of the previous one, whose containers have names of this pattern.
 func (k Kind) ensureRunning(ctx context.Context, s Simulator, machines string, arguments []string) error {
 	name := k.Container(s)
 	image, err := k.Docker.ImageID(ctx, s.Image(k.Boot))

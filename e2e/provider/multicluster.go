@@ -42,8 +42,8 @@ type MultiCluster interface {
 	Close()
 }
 
-// UncountedCapacity is implemented by a MultiCluster whose provider does not know the capacity of a failure domain. The provider begins to
-// move a machine to a full one, and the new machine waits there.
+// UncountedCapacity is implemented by a MultiCluster whose provider does not know the capacity of a failure domain. The provider
+// begins to move a machine to a full one, and the new machine waits there.
 type UncountedCapacity interface {
 	// AddCapacity adds capacity for machines to a failure domain. It may be called once for each.
 	AddCapacity(ctx context.Context, domain string, machines int) error

@@ -59,8 +59,8 @@ func (c *Cluster) Create(ctx context.Context, api client.Client) error {
 	return nil
 }
 
-// Machine returns a Machine that requests a failure domain, with its bootstrap data. Workload clusters are not simulated: a Machine without
-// a bootstrap configuration does not wait for its Node.
+// Machine returns a Machine that requests a failure domain, with its bootstrap data. Workload clusters are not simulated: a
+// Machine without a bootstrap configuration does not wait for its Node.
 func (c *Cluster) Machine(name, domain string) (*clusterv1.Machine, *corev1.Secret) {
 	machine := &clusterv1.Machine{ObjectMeta: c.Meta(name), Spec: clusterv1.MachineSpec{
 		ClusterName: c.Name, FailureDomain: domain, InfrastructureRef: c.reference("Machine", name),

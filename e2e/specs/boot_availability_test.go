@@ -39,8 +39,8 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		Expect(slices.Sorted(maps.Values(c.controlPlaneDomains(ctx, Default)))).To(Equal(infra.Domains))
 	})
 
-	// Not on bare metal: a host without power cannot be released, and a control plane replaces a machine only once it is deleted. There the
-	// machine is remediated by a reboot instead.
+	// Not on bare metal: a host without power cannot be released, and a control plane replaces a machine only once it is deleted.
+	// There the machine is remediated by a reboot instead.
 	It("loses no write when one of them is cut off, gets a replacement while it is away, and takes it back", Label("cut-off", notOn+"metal3"), func(ctx SpecContext) {
 		By("Choosing the domain with the control plane's virtual IP address, which costs clients most")
 		leader := w.leader(ctx)

@@ -53,8 +53,8 @@ func (t *tenant) workerNodes(ctx context.Context) (first, second string) {
 	return names[0], names[1]
 }
 
-// reportClientAddress runs a pod on a node that reports the client's address. It is the cluster's CoreDNS, because it already exists and no other
-// image can be pulled.
+// reportClientAddress runs a pod on a node that reports the client's address. It is the cluster's CoreDNS, because it already
+// exists and no other image can be pulled.
 func (t *tenant) reportClientAddress(ctx context.Context, node string) *corev1.Pod {
 	corefile := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: clientReporter}, Data: map[string]string{"Corefile": clientAddressCorefile}}
 	t.create(ctx, corefile)

@@ -123,8 +123,8 @@ func (c *cluster) pause(uid types.UID) {
 	c.moving = c.moving || c.uid == uid
 }
 
-// releaseOwnership records that the owner's Cluster is deleted. It returns true if nothing is left of it, and false if it may appear in another
-// management API.
+// releaseOwnership records that the owner's Cluster is deleted. It returns true if nothing is left of it, and false if it may
+// appear in another management API.
 func (c *cluster) releaseOwnership(owner *Simulator) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,12 +23,12 @@
 //
 // # Too many at once
 //
-// Domains that are observed Unhealthy and still count as healthy have turned. While more than half of the domains that the user leaves Active
-// have turned within one grace period of each other, no further domain counts as unhealthy (Result.TooManyUnhealthy), because the
-// observation is more likely at fault than the domains. A domain that is observed Healthy is evaluated as usual, so a repaired or new domain
-// becomes Active meanwhile. If the domains really are down, the user cordons them. Domains that were already cordoned for their
-// health count among all domains, but not among the turned ones. Domains that the user has withdrawn do not count at all, because
-// switching one off afterwards is expected. With few domains this means:
+// Domains that are observed Unhealthy and still count as healthy have turned. While more than half of the domains that the user
+// leaves Active have turned within one grace period of each other, no further domain counts as unhealthy
+// (Result.TooManyUnhealthy), because the observation is more likely at fault than the domains. A domain that is observed Healthy
+// is evaluated as usual, so a repaired or new domain becomes Active meanwhile. If the domains really are down, the user cordons
+// them. Domains that were already cordoned for their health count among all domains, but not among the turned ones. Domains that
+// the user has withdrawn do not count at all, because switching one off afterwards is expected. With few domains this means:
 //
 //	1 of 1  is more than half: it stays Active
 //	1 of 2  is half: it is cordoned after the grace period

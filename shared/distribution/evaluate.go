@@ -151,9 +151,9 @@ func (e *evaluation) record(d *domain) {
 	}
 }
 
-// carry keeps the accumulated Unhealthy time across moments in which the domain is Healthy, until it has been Healthy for the hold period. If
-// a domain has been Unhealthy for the grace period and still counts as healthy, because evaluation was frozen, the time restarts from
-// zero.
+// carry keeps the accumulated Unhealthy time across moments in which the domain is Healthy, until it has been Healthy for the hold
+// period. If a domain has been Unhealthy for the grace period and still counts as healthy, because evaluation was frozen, the time
+// restarts from zero.
 func (e *evaluation) carry(s *faultlinev1.DomainStatus, now Health) {
 	if now == Healthy && !s.UnhealthySince.IsZero() && s.Health == faultlinev1.DomainHealthy {
 		bad := e.unhealthyFor(s)

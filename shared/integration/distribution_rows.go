@@ -22,8 +22,8 @@ import (
 type Row struct {
 	// Name describes the error, and is the name of the cluster.
 	Name string
-	// ControlPlane and Workers define the placement of machines, with one letter each: a, b or c for its failure domain, or - for a worker
-	// that waits for one.
+	// ControlPlane and Workers define the placement of machines, with one letter each: a, b or c for its failure domain, or - for
+	// a worker that waits for one.
 	ControlPlane, Workers string
 	// Change makes the error.
 	Change func(*Objects)

@@ -40,5 +40,6 @@ func (t recorded) write(node *corev1.Node) {
 	}
 }
 
-// formerRecord returns the former name of the record. Labels with former names are not renamed: the record lists them, so plan removes them.
+// formerRecord returns the former name of the record. Labels with former names are not renamed: the record lists them, so plan
+// removes them.
 func formerRecord() string { return faultlinev1.FormerName(faultlinev1.LabelsFromMachineAnnotation) }

@@ -16,14 +16,14 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// assignmentGrace is the time within which a new machine is normally assigned its failure domain, even when hundreds of machines are created
-// at once and the API server is loaded. The cluster's WorkersBalanced condition reports immediately which machines cannot be
-// assigned one.
+// assignmentGrace is the time within which a new machine is normally assigned its failure domain, even when hundreds of machines
+// are created at once and the API server is loaded. The cluster's WorkersBalanced condition reports immediately which machines
+// cannot be assigned one.
 const assignmentGrace = 20 * time.Second
 
-// RequestedDomain returns the failure domain that a machine belongs to: the one set in its Machine's spec.failureDomain, otherwise the one
-// assigned to its infrastructure machine, or "" if it has neither. place is the current placement of the machine. Every provider
-// calls RequestedDomain before it places a machine, and must not place it while wait has a reason.
+// RequestedDomain returns the failure domain that a machine belongs to: the one set in its Machine's spec.failureDomain, otherwise
+// the one assigned to its infrastructure machine, or "" if it has neither. place is the current placement of the machine. Every
+// provider calls RequestedDomain before it places a machine, and must not place it while wait has a reason.
 //
 // A machine without a failure domain waits if it would otherwise be placed anywhere, possibly next to another one. A
 // control-plane machine waits if its cluster has, or had, failure domains for control planes. A MachineDeployment's machine waits
@@ -50,15 +50,16 @@ func RequestedDomain(cluster Cluster, machine *clusterv1.Machine, infra client.O
 	}
 }
 
-// DomainOf returns the failure domain that a machine belongs to, whether it waits or already exists; "" if it has none. See RequestedDomain.
+// DomainOf returns the failure domain that a machine belongs to, whether it waits or already exists; "" if it has none. See
+// RequestedDomain.
 func DomainOf(machine *clusterv1.Machine, infra client.Object) string {
 	return cmp.Or(machine.Spec.FailureDomain, faultlinev1.Value(infra.GetAnnotations(), faultlinev1.AssignedFailureDomainAnnotation))
 }
 
 // AssignmentGrace returns how long a controller should leave a new infrastructure machine untouched because it only waits to be
-// assigned a failure domain; 0 if it should not wait. wait is the result of RequestedDomain. Another controller writes the assignment next,
-// and a status write that only reports the wait could make that write fail with a conflict. Once the time is over, the controller
-// should report the wait in the machine's status.
+// assigned a failure domain; 0 if it should not wait. wait is the result of RequestedDomain. Another controller writes the
+// assignment next, and a status write that only reports the wait could make that write fail with a conflict. Once the time is
+// over, the controller should report the wait in the machine's status.
 func AssignmentGrace(wait distribution.Refusal, infra client.Object, now time.Time) time.Duration {
 	age := now.Sub(infra.GetCreationTimestamp().Time)
 	if wait.Reason != faultlinev1.ReasonFailureDomainNotAssigned || age > assignmentGrace || age < -assignmentGrace { // the API server's clock differs

@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// simulatedControlPlane is a control plane whose etcd members are only removed by the deletion of their machine, and two managers that read it at
-// different times.
+// simulatedControlPlane is a control plane whose etcd members are only removed by the deletion of their machine, and two managers
+// that read it at different times.
 type simulatedControlPlane struct {
 	Snapshot
 	random   *rand.Rand

@@ -75,7 +75,8 @@ type deletionOrder struct {
 	own map[string]Rank
 }
 
-// newDeletionOrder returns the machines of the MachineDeployment and, with logical domains, those of the whole class, which count as well.
+// newDeletionOrder returns the machines of the MachineDeployment and, with logical domains, those of the whole class, which count
+// as well.
 func (c Cluster) newDeletionOrder(deployment string) *deletionOrder {
 	r, group := &deletionOrder{own: map[string]Rank{}}, deployment
 	for i := range c.Machines {

@@ -166,8 +166,8 @@ func (c *clusters) each(ctx context.Context, do func(*spreadCluster, context.Con
 	return group.Wait()
 }
 
-// initialize waits until the manager has published failure domains and assigned a host to every machine, then does the work of Cluster API,
-// and waits until the manager is idle.
+// initialize waits until the manager has published failure domains and assigned a host to every machine, then does the work of
+// Cluster API, and waits until the manager is idle.
 func (c *clusters) initialize(ctx context.Context) error {
 	published := func(m *infrav1.Metal3Cluster) bool {
 		return conditions.IsTrue(m, infrav1.Metal3ClusterFailureDomainsReadyCondition)
@@ -205,8 +205,8 @@ func (c *clusters) await(ctx context.Context, done func(*infrav1.Metal3Cluster) 
 	return err
 }
 
-// waitForConditions waits until each cluster reports whether its control plane and its workers are balanced, verifies that, and returns the number
-// of unbalanced control planes.
+// waitForConditions waits until each cluster reports whether its control plane and its workers are balanced, verifies that, and
+// returns the number of unbalanced control planes.
 func (c *clusters) waitForConditions(ctx context.Context) (uneven int, err error) {
 	reasons := map[string]string{}
 	err = c.await(ctx, func(m *infrav1.Metal3Cluster) bool {
@@ -229,8 +229,8 @@ func (c *clusters) waitForConditions(ctx context.Context) (uneven int, err error
 	return uneven, nil
 }
 
-// start starts the killed manager. It returns the cost until the clusters report their balance and the manager is idle, and then the cost while
-// idle.
+// start starts the killed manager. It returns the cost until the clusters report their balance and the manager is idle, and then
+// the cost while idle.
 func (c *clusters) start(ctx context.Context, wait func(context.Context) error) (s clusterStart, err error) {
 	began := time.Now()
 	s.start, err = c.in.FromStart(ctx, c, func() error {

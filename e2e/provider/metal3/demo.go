@@ -227,8 +227,8 @@ func abandon(ctx context.Context, c client.Client, name string) (notes []string,
 	return append(notes, note), nil
 }
 
-// detachAndDelete forces the operator to detach a host, and then deletes the host: the operator requeues a host that is deleted before that only
-// after a long delay.
+// detachAndDelete forces the operator to detach a host, and then deletes the host: the operator requeues a host that is deleted
+// before that only after a long delay.
 func detachAndDelete(ctx context.Context, c client.Client, host *bmov1alpha1.BareMetalHost) (note string, err error) {
 	before := host.DeepCopy()
 	metav1.SetMetaDataAnnotation(&host.ObjectMeta, bmov1alpha1.DetachedAnnotation, `{"force":true}`)

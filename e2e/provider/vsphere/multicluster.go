@@ -20,8 +20,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// multiCluster are datacenters of one vCenter, one for each cluster. Their compute clusters are the zones, each with its own datastore and
-// network.
+// multiCluster are datacenters of one vCenter, one for each cluster. Their compute clusters are the zones, each with its own
+// datastore and network.
 type multiCluster struct {
 	*simulation
 

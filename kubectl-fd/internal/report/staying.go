@@ -21,8 +21,8 @@ type Staying struct {
 	Why string
 }
 
-// StayingMachines returns the machines in failure domains that no controller will move out of them, by owner and reason. Machines that are
-// being deleted are omitted.
+// StayingMachines returns the machines in failure domains that no controller will move out of them, by owner and reason. Machines
+// that are being deleted are omitted.
 func StayingMachines(c Cluster, deployments []Deployment, domains []string) []Staying {
 	var all []Staying
 	for _, domain := range c.Domains {

@@ -126,8 +126,8 @@ func (c *Connection) connect(ctx context.Context) {
 	}
 }
 
-// askersToEnqueue returns which askers must be enqueued because the problem of the connection has changed. Machines are numerous: they are
-// enqueued only if its reason has changed. Clusters report the message, and are enqueued once per message.
+// askersToEnqueue returns which askers must be enqueued because the problem of the connection has changed. Machines are numerous:
+// they are enqueued only if its reason has changed. Clusters report the message, and are enqueued once per message.
 func (c *Connection) askersToEnqueue(before, now *Problem) func(Requester) bool {
 	switch {
 	case before == nil && now == nil:

@@ -77,8 +77,8 @@ func (c *Connection) denied(namespaces []string) *Problem {
 	return forbidden(slices.MinFunc(refusals, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) }))
 }
 
-// recordDenial records that the account may not read a kind, until it may or no asker reads it any more. A stopped informer may still call
-// it.
+// recordDenial records that the account may not read a kind, until it may or no asker reads it any more. A stopped informer may
+// still call it.
 func (c *Connection) recordDenial(namespace, kind string, err error) {
 	c.mu.Lock()
 	known := c.informerOf(namespace, kind)

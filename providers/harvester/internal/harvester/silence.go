@@ -167,8 +167,8 @@ func (c *Connection) watchSilence() {
 	}
 }
 
-// checkSilence probes Harvester and, if watches have received nothing for long, tries a new watch. If that receives events, either nothing
-// had happened or a watch was stuck; the silent watches are opened again.
+// checkSilence probes Harvester and, if watches have received nothing for long, tries a new watch. If that receives events, either
+// nothing had happened or a watch was stuck; the silent watches are opened again.
 func (c *Connection) checkSilence(ctx context.Context) *Problem {
 	if problem := c.probe(ctx); problem != nil {
 		return problem

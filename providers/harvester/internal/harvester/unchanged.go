@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// unchanged reports whether an update changes nothing that the owner of the object reads. KubeVirt records a lot in a virtual machine that
-// no owner reads: volumes, times of phases, periodic reports of the guest agent. Finalizers matter once the object is being deleted. It
-// returns false for a resync, which makes up for a lost event.
+// unchanged reports whether an update changes nothing that the owner of the object reads. KubeVirt records a lot in a virtual
+// machine that no owner reads: volumes, times of phases, periodic reports of the guest agent. Finalizers matter once the object is
+// being deleted. It returns false for a resync, which makes up for a lost event.
 func unchanged(was any, is client.Object) bool {
 	former, ok := was.(client.Object)
 	if !ok || former.GetResourceVersion() == is.GetResourceVersion() || !metadataUnchanged(former, is) {

@@ -151,8 +151,8 @@ func (a *Allocator) Give(ctx context.Context, pool, id string, addr netip.Addr) 
 	return nil
 }
 
-// UpdateStatus updates the status of a pool and stores the changes. If the pool matches its holders, it only compares the resourceVersion.
-// While there are obstacles, the pool allocates no address.
+// UpdateStatus updates the status of a pool and stores the changes. If the pool matches its holders, it only compares the
+// resourceVersion. While there are obstacles, the pool allocates no address.
 func (a *Allocator) UpdateStatus(ctx context.Context, pool string, obstacles field.ErrorList, why func(allocation.Summary) (reason, message string)) (is allocation.Summary, _ error) {
 	if len(obstacles) == 0 {
 		a.dropCached(pool)

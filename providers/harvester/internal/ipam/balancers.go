@@ -52,8 +52,9 @@ func balancers(live client.Reader, admits admission) func(context.Context, *lbv1
 	}
 }
 
-// reserveShown keeps the addresses of load balancers for them if the pool that was read does not record them, because another client edited
-// it. Load balancers are listed when the pool is read for the first time and when the pool lacks an address that was allocated.
+// reserveShown keeps the addresses of load balancers for them if the pool that was read does not record them, because another
+// client edited it. Load balancers are listed when the pool is read for the first time and when the pool lacks an address that was
+// allocated.
 func (q *queue) reserveShown(ctx context.Context, stored *lbv1.IPPool, p *allocation.Pool) error {
 	if q.shown == nil || q.listed && !p.Lacks(q.assigned) {
 		return nil

@@ -155,8 +155,8 @@ func (p *simulation) release(random *rand.Rand, id string) {
 	}
 }
 
-// editConcurrently writes the pool as other clients do: it adds and removes its own holder with reads and updates of the whole object, and
-// corrupts the rest of the status.
+// editConcurrently writes the pool as other clients do: it adds and removes its own holder with reads and updates of the whole
+// object, and corrupts the rest of the status.
 func (p *simulation) editConcurrently(times int, adds bool) {
 	random := p.random(99)
 	mine := map[string]bool{}

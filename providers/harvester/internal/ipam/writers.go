@@ -105,8 +105,8 @@ func (q *queue) takeOver(ctx context.Context, added []*allocation.Record, shared
 	return nil
 }
 
-// fenceSections makes all writes in flight to blocks of the sections fail. A write to a missing block has the resourceVersion of a deleted
-// one.
+// fenceSections makes all writes in flight to blocks of the sections fail. A write to a missing block has the resourceVersion of a
+// deleted one.
 func (q *queue) fenceSections(ctx context.Context, sections []netip.Addr) error {
 	var all []*allocation.Record
 	for _, r := range q.pool.Blocks() {

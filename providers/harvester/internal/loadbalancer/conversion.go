@@ -73,7 +73,8 @@ func backendServers(lb *lbv1.LoadBalancer) []string {
 	return all
 }
 
-// RequestedServers returns the addresses of machines that a client of v1alpha1 has requested as backends and that have not been found yet.
+// RequestedServers returns the addresses of machines that a client of v1alpha1 has requested as backends and that have not been
+// found yet.
 func RequestedServers(lb *lbv1.LoadBalancer) []string {
 	var servers []string
 	if err := json.Unmarshal([]byte(lb.Annotations[lbv1.BackendServersAnnotation]), &servers); err != nil {

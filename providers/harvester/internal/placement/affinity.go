@@ -23,8 +23,8 @@ const (
 	sameKeyWeight     = 10
 )
 
-// Labels of virtual machines with logical failure domains. They keep the former names: KubeVirt does not relabel the pods of running virtual
-// machines, and the affinity of new ones must select them.
+// Labels of virtual machines with logical failure domains. They keep the former names: KubeVirt does not relabel the pods of
+// running virtual machines, and the affinity of new ones must select them.
 const (
 	keyLabel   = "infrastructure.cluster.x-k8s.io/distribution-key"
 	classLabel = "infrastructure.cluster.x-k8s.io/distribution-class"
@@ -109,7 +109,8 @@ func (w Requirements) others() *metav1.LabelSelector {
 	return selector
 }
 
-// Affinity returns the affinity of the virtual machine's template. The domain is added to every node selector term, because terms are ORed.
+// Affinity returns the affinity of the virtual machine's template. The domain is added to every node selector term, because terms
+// are ORed.
 func Affinity(w Requirements) *corev1.Affinity {
 	affinity := &corev1.Affinity{NodeAffinity: w.Node.DeepCopy(), PodAffinity: w.Pod.DeepCopy(), PodAntiAffinity: &corev1.PodAntiAffinity{}}
 	if w.Domain != (Topology{}) {
@@ -147,9 +148,9 @@ func keptByHarvester(wanted corev1.NodeSelectorRequirement) bool {
 	return !strings.HasPrefix(wanted.Key, netattv1.HostNetworkLabelPrefix) && wanted.Key != "cpumanager"
 }
 
-// separateKeys prefers that machines of one key share a physical domain, and keeps those of other keys of the class out of it. It excludes
-// hosts outside of all physical domains, where anti-affinity has no effect. Machines without a key, such as control-plane machines, are not
-// repelled.
+// separateKeys prefers that machines of one key share a physical domain, and keeps those of other keys of the class out of it. It
+// excludes hosts outside of all physical domains, where anti-affinity has no effect. Machines without a key, such as control-plane
+// machines, are not repelled.
 func (w Requirements) separateKeys(affinity *corev1.Affinity) {
 	if w.Domain.Key != w.Logical.TopologyKey {
 		require(affinity, corev1.NodeSelectorRequirement{Key: w.Logical.TopologyKey, Operator: corev1.NodeSelectorOpExists})

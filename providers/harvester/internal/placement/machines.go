@@ -18,8 +18,8 @@ import (
 	"github.com/faultline-io/faultline/shared/distribution"
 )
 
-// Resolve returns the topology of the failure domain that a machine names. It returns a refusal if the domain has no hosts. It also accepts
-// a domain that the cluster does not list, if it is a value of the discovery label or the name of a host.
+// Resolve returns the topology of the failure domain that a machine names. It returns a refusal if the domain has no hosts. It
+// also accepts a domain that the cluster does not list, if it is a value of the discovery label or the name of a host.
 func Resolve(cluster *infrav1.HarvesterCluster, hosts []Host, domain string) (Topology, distribution.Refusal) {
 	for _, listed := range Domains(cluster, hosts) {
 		if listed.Name != domain {
@@ -91,8 +91,8 @@ func matches(host Host, topology Topology) bool {
 	return host.Labels[topology.Key] == topology.Value
 }
 
-// RequirementsOf returns what determines the scheduling of a new virtual machine for a machine of the cluster, in the resolved domain. The
-// note describes which request cannot be satisfied as required; "" if all can.
+// RequirementsOf returns what determines the scheduling of a new virtual machine for a machine of the cluster, in the resolved
+// domain. The note describes which request cannot be satisfied as required; "" if all can.
 func RequirementsOf(
 	cluster *infrav1.HarvesterCluster, hosts []Host, machine *infrav1.HarvesterMachine, controlPlane bool, domain Topology,
 ) (requirements Requirements, note string) {
@@ -113,9 +113,9 @@ func RequirementsOf(
 	return requirements, note
 }
 
-// preferenceNote returns why separation of logical failure domains is only a preference; "" if it is required, or if only a preference was
-// requested. If it were required, a machine in a domain with one host could not migrate, and Harvester would shut it down to upgrade the
-// host.
+// preferenceNote returns why separation of logical failure domains is only a preference; "" if it is required, or if only a
+// preference was requested. If it were required, a machine in a domain with one host could not migrate, and Harvester would shut
+// it down to upgrade the host.
 func preferenceNote(cluster *infrav1.HarvesterCluster, hosts []Host) string {
 	workers, key := cluster.Spec.Distribution.Workers, physicalKey(cluster, hosts)
 	if workers.Required == nil || !*workers.Required || key == "" {
@@ -134,8 +134,8 @@ func preferenceNote(cluster *infrav1.HarvesterCluster, hosts []Host) string {
 		"and then replace machines that were created before", taken, key, joinLimited(alone))
 }
 
-// singleHostValues lists the values of the label that only a single host has. If the cluster has failure domains, only hosts in them count,
-// because its machines with a logical failure domain run on no others.
+// singleHostValues lists the values of the label that only a single host has. If the cluster has failure domains, only hosts in
+// them count, because its machines with a logical failure domain run on no others.
 func singleHostValues(cluster *infrav1.HarvesterCluster, hosts []Host, key string) []string {
 	domains := Domains(cluster, hosts)
 	count := map[string]int{}
@@ -146,9 +146,9 @@ func singleHostValues(cluster *infrav1.HarvesterCluster, hosts []Host, key strin
 	return slices.Sorted(maps.Keys(count))
 }
 
-// physicalKey returns the label of hosts whose values are the physical domains of logical failure domains: the label that the cluster
-// requests, or by default the label of its own failure domains. It returns "" if these have different labels: then only each machine's own
-// domain keeps logical ones apart.
+// physicalKey returns the label of hosts whose values are the physical domains of logical failure domains: the label that the
+// cluster requests, or by default the label of its own failure domains. It returns "" if these have different labels: then only
+// each machine's own domain keeps logical ones apart.
 func physicalKey(cluster *infrav1.HarvesterCluster, hosts []Host) string {
 	requested := cmp.Or(cluster.Spec.Distribution.Workers.TopologyKey, faultlinev1.TopologyKeyZone)
 	if requested != faultlinev1.TopologyKeyZone {
@@ -164,8 +164,8 @@ func physicalKey(cluster *infrav1.HarvesterCluster, hosts []Host) string {
 	return domains[0].Key
 }
 
-// ApartByHost reports whether the cluster's logical failure domains must be on different hosts while its failure domains can have more than
-// one host.
+// ApartByHost reports whether the cluster's logical failure domains must be on different hosts while its failure domains can have
+// more than one host.
 func ApartByHost(cluster *infrav1.HarvesterCluster) bool {
 	return cluster.Spec.Distribution.Workers.TopologyKey == corev1.LabelHostname &&
 		!slices.ContainsFunc(cluster.Status.FailureDomains, func(d clusterv1.FailureDomain) bool {

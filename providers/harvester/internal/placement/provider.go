@@ -100,14 +100,14 @@ func ReadHosts(ctx context.Context, conn *harvester.Connection) ([]Host, *harves
 	}
 }
 
-// MayBeStale reports whether the problem of a connection means that its caches may be stale. A missing right for one kind does not make the
-// caches of others stale.
+// MayBeStale reports whether the problem of a connection means that its caches may be stale. A missing right for one kind does not
+// make the caches of others stale.
 func MayBeStale(problem *harvester.Problem) bool {
 	return problem != nil && problem.Reason != infrav1.HarvesterAccessDeniedReason
 }
 
-// Location reports a machine as existing as soon as an address may be allocated to it. A virtual machine that was created but not recorded is
-// found by its id, whichever domain the machine has been assigned in the meantime.
+// Location reports a machine as existing as soon as an address may be allocated to it. A virtual machine that was created but not
+// recorded is found by its id, whichever domain the machine has been assigned in the meantime.
 func (Harvester) Location(machine client.Object) provider.Location {
 	of, ok := machine.(*infrav1.HarvesterMachine)
 	if !ok {

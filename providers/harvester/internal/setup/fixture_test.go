@@ -182,8 +182,8 @@ func (w *fixture) cluster(name string, changes ...func(*infrav1.HarvesterCluster
 	return infra
 }
 
-// machine creates a Machine with bootstrap data and its HarvesterMachine. Both have the name of their Node. Nodes have no namespace, so the
-// name begins with the test's.
+// machine creates a Machine with bootstrap data and its HarvesterMachine. Both have the name of their Node. Nodes have no
+// namespace, so the name begins with the test's.
 func (w *fixture) machine(cluster, name, domain string, changes ...func(*clusterv1.Machine, *infrav1.HarvesterMachine)) *infrav1.HarvesterMachine {
 	w.t.Helper()
 	name = w.name + "-" + name

@@ -20,8 +20,8 @@ const (
 	idInName = 8
 )
 
-// Name returns the machine's name on Harvester: that of its virtual machine, of the guest and so of its Node. It is the machine's own name
-// unless another one was recorded because that was taken.
+// Name returns the machine's name on Harvester: that of its virtual machine, of the guest and so of its Node. It is the machine's
+// own name unless another one was recorded because that was taken.
 func Name(machine *infrav1.HarvesterMachine) string {
 	return cmp.Or(machine.Annotations[infrav1.VirtualMachineNameAnnotation], machine.Name)
 }
@@ -48,9 +48,10 @@ func Copied(o metav1.Object) bool {
 	return !apart || len(id) != idInName || strings.Trim(id, "0123456789abcdef") != ""
 }
 
-// BelongsToAnotherMachine reports whether a virtual machine certainly belongs to another HarvesterMachine: it has another machine's id, or
-// was created before Faultline for a Cluster with another name. If the Cluster's name is the same, it may be the machine's own virtual
-// machine whose creation was not recorded. The caller must know that the virtual machine is not marked as the machine's own.
+// BelongsToAnotherMachine reports whether a virtual machine certainly belongs to another HarvesterMachine: it has another
+// machine's id, or was created before Faultline for a Cluster with another name. If the Cluster's name is the same, it may be the
+// machine's own virtual machine whose creation was not recorded. The caller must know that the virtual machine is not marked as
+// the machine's own.
 func BelongsToAnotherMachine(vm *kubevirtv1.VirtualMachine, cluster string) bool {
 	if vm.Labels[infrav1.MachineIDLabel] != "" {
 		return true

@@ -298,9 +298,9 @@ func conditionText(reason, message string) string {
 	return reason + ": " + message
 }
 
-// Addresses returns the addresses of a machine: by network, in their order, then its hostname. It takes the first address of each family of
-// a network, because others are transient, such as those that kube-vip assigns to Services. A static address is included before the guest
-// reports it. shared, the endpoint that moves between control-plane machines, is excluded.
+// Addresses returns the addresses of a machine: by network, in their order, then its hostname. It takes the first address of each
+// family of a network, because others are transient, such as those that kube-vip assigns to Services. A static address is included
+// before the guest reports it. shared, the endpoint that moves between control-plane machines, is excluded.
 func Addresses(o Observed, static *Static, shared string) []clusterv1.MachineAddress {
 	var ips []netip.Addr
 	if static != nil {

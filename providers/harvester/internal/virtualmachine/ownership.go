@@ -10,8 +10,9 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// BelongsTo reports whether the virtual machine belongs to the HarvesterMachine: it has the machine's marks, or its UID is in the machine's
-// provider ID and it has no other machine's marks. A name is not proof, because management clusters may share a namespace of Harvester.
+// BelongsTo reports whether the virtual machine belongs to the HarvesterMachine: it has the machine's marks, or its UID is in the
+// machine's provider ID and it has no other machine's marks. A name is not proof, because management clusters may share a
+// namespace of Harvester.
 func BelongsTo(vm *kubevirtv1.VirtualMachine, machine *infrav1.HarvesterMachine) bool {
 	return Marked(vm, machine) || vm.UID != "" && machine.Spec.ProviderID == ProviderID(vm) && !BelongsToAnother(vm, machine)
 }

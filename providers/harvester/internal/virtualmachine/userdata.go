@@ -63,8 +63,9 @@ func addressReport() addition {
 	}
 }
 
-// userData adds the guest agent and the key to the bootstrap data, as a second part. The first part holds the bootstrap data unchanged, so
-// that templates in it still work. Data that cloud-init does not read, or cannot read as a part, are returned unchanged.
+// userData adds the guest agent and the key to the bootstrap data, as a second part. The first part holds the bootstrap data
+// unchanged, so that templates in it still work. Data that cloud-init does not read, or cannot read as a part, are returned
+// unchanged.
 func userData(bootstrap Bootstrap, publicKey, sshUser, boundary string) ([]byte, error) {
 	if !bootstrap.AcceptsKeys() {
 		return bootstrap.Data, nil

@@ -159,8 +159,8 @@ func testUnspecifiedEndpoint(t *testing.T, api *rulestest.APIServer) {
 	g.Expect(cluster.Generation).To(Equal(generation))
 }
 
-// testDomainInUse removes failure domains that machines are in or request, and gives them other hosts. It does the same with a domain that
-// only another cluster's machine names.
+// testDomainInUse removes failure domains that machines are in or request, and gives them other hosts. It does the same with a
+// domain that only another cluster's machine names.
 func testDomainInUse(t *testing.T, api *rulestest.APIServer) {
 	t.Helper()
 	g, ctx := NewWithT(t), t.Context()

@@ -8,9 +8,9 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// The kinds are converted between v1alpha1 and v1beta1, the hub. An annotation keeps fields that only the hub has: see conversion.Lossless.
-// The hub's deprecated status keeps fields that only v1alpha1 has. Specs that are the same in both versions are converted by a type
-// conversion, which does not compile if one of them gets an additional field.
+// The kinds are converted between v1alpha1 and v1beta1, the hub. An annotation keeps fields that only the hub has: see
+// conversion.Lossless. The hub's deprecated status keeps fields that only v1alpha1 has. Specs that are the same in both versions
+// are converted by a type conversion, which does not compile if one of them gets an additional field.
 
 // v1alpha1Annotation would hold fields that only v1alpha1 has. It stays unused because the hub has a field for each.
 const v1alpha1Annotation = "conversion.infrastructure.cluster.x-k8s.io/v1alpha1"

@@ -18,8 +18,8 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// validateCrossNamespace rejects references to other namespaces that a cluster may not use. On update only changed references are checked;
-// before is nil on create.
+// validateCrossNamespace rejects references to other namespaces that a cluster may not use. On update only changed references are
+// checked; before is nil on create.
 func (w harvesterCluster) validateCrossNamespace(ctx context.Context, before, after *infrav1.HarvesterCluster) (admission.Warnings, field.ErrorList, error) {
 	was := infrav1.HarvesterClusterSpec{}
 	if before != nil {

@@ -16,8 +16,8 @@ import (
 
 // +kubebuilder:webhook:path=/validate-infrastructure-cluster-x-k8s-io-v1beta1-harvestermachinetemplate,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,groups=infrastructure.cluster.x-k8s.io,resources=harvestermachinetemplates,verbs=create;update,versions=v1beta1,name=validation.harvestermachinetemplate.infrastructure.cluster.x-k8s.io,sideEffects=None,admissionReviewVersions=v1
 
-// updateMachineTemplate rejects changes of the machine's spec. The exception is a dry run of the topology controller, which detects whether
-// the template must be rotated.
+// updateMachineTemplate rejects changes of the machine's spec. The exception is a dry run of the topology controller, which
+// detects whether the template must be rotated.
 func updateMachineTemplate(ctx context.Context, before, after *infrav1.HarvesterMachineTemplate) (admission.Warnings, field.ErrorList, error) {
 	errs, err := rules.TemplateChanged(ctx, after, &before.Spec.Template.Spec, &after.Spec.Template.Spec)
 	return nil, errs, err

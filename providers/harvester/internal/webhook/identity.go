@@ -17,8 +17,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
 )
 
-// validateIdentity rejects an id that was copied with another object's YAML. clusterctl move and a restored backup keep namespace and name,
-// so the id still belongs to the object.
+// validateIdentity rejects an id that was copied with another object's YAML. clusterctl move and a restored backup keep namespace
+// and name, so the id still belongs to the object.
 func validateIdentity(o client.Object, id string) field.ErrorList {
 	if of, _ := owned.IDOwner(o, o.GetAnnotations()[id]); of != "" {
 		return field.ErrorList{copied(id, of)}

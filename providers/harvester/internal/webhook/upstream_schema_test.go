@@ -65,8 +65,8 @@ func TestSchemaAcceptsUpstreamObjects(t *testing.T) {
 	g.Expect(compared).To(BeNumerically(">", 200))
 }
 
-// Upstream's controllers, its cloud provider and users need the load balancer kinds to be served as upstream serves them. That includes the
-// missing status subresource: upstream writes the status with the object.
+// Upstream's controllers, its cloud provider and users need the load balancer kinds to be served as upstream serves them. That
+// includes the missing status subresource: upstream writes the status with the object.
 func TestLoadBalancerCRDsMatchUpstream(t *testing.T) {
 	g, compared := NewWithT(t), 0
 	for _, theirs := range upstreamFields(t) {

@@ -3,9 +3,9 @@
 
 // Package webhook defaults, validates and converts the Harvester kinds.
 //
-// A rule is a function from a spec and its path to a list of errors. Each error names the field and the fix. On update only errors that the
-// object did not have before count, so that an object that was once accepted can always be updated and deleted. Checks of the CRDs are not
-// repeated. The webhooks do not read from Harvester: objects that are missing there are reported in conditions.
+// A rule is a function from a spec and its path to a list of errors. Each error names the field and the fix. On update only errors
+// that the object did not have before count, so that an object that was once accepted can always be updated and deleted. Checks of
+// the CRDs are not repeated. The webhooks do not read from Harvester: objects that are missing there are reported in conditions.
 package webhook
 
 import (

@@ -93,7 +93,8 @@ func (d *Dialer) sessionAs(zone *infrav1.VSphereDeploymentZone, whose infrav1.Zo
 	return d.Sessions.Session(own)
 }
 
-// managerAccountInapplicable reports whether the manager's account does not apply to this zone: it is not configured, or the vCenter rejects it.
+// managerAccountInapplicable reports whether the manager's account does not apply to this zone: it is not configured, or the
+// vCenter rejects it.
 func managerAccountInapplicable(err error, zone *infrav1.VSphereDeploymentZone) bool {
 	if zone.Status.CheckedBy == infrav1.ManagerAccount {
 		return errors.Is(err, fs.ErrNotExist)

@@ -19,8 +19,8 @@ import (
 	"github.com/faultline-io/faultline/shared/integration"
 )
 
-// newFixtureWithModules returns a fixture without failure domains in which cluster "one" has cluster modules, a control plane "plane" and a
-// MachineDeployment "workers".
+// newFixtureWithModules returns a fixture without failure domains in which cluster "one" has cluster modules, a control plane
+// "plane" and a MachineDeployment "workers".
 func newFixtureWithModules(t *testing.T, changes ...func(*infrav1.VSphereCluster)) (*fixture, *infrav1.VSphereCluster) {
 	t.Helper()
 	w := newFixture(t, simulator.ThreeZones(), simulator.WithVersion("8.0.3"))

@@ -18,7 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// IsDeleted reports whether no virtual machine with that name or that UID exists, according to Harvester's API server. Either may be empty.
+// IsDeleted reports whether no virtual machine with that name or that UID exists, according to Harvester's API server. Either may
+// be empty.
 func (v *view) IsDeleted(ctx context.Context, name string, uid types.UID) (bool, error) {
 	if uid == "" {
 		return v.missing(ctx, name)

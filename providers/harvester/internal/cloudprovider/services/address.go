@@ -128,8 +128,8 @@ func (s *Services) writeAddresses(ctx context.Context, service *corev1.Service, 
 	return nil
 }
 
-// replacedAddress returns the address that another client has written to a Service and that the given addresses replace, or "". An address
-// written by this controller is in both fields and in the status.
+// replacedAddress returns the address that another client has written to a Service and that the given addresses replace, or "". An
+// address written by this controller is in both fields and in the status.
 func replacedAddress(service *corev1.Service, addresses []string) string {
 	field, annotated := service.Spec.LoadBalancerIP, split(service.Annotations[lbv1.AddressesAnnotation])
 	first := ""

@@ -138,8 +138,8 @@ func (f *follower) processNext(ctx context.Context) bool {
 	return true
 }
 
-// reconcile reconciles a Service. Before the service controller has added its finalizer, nothing is created for it. While a Service that no
-// longer wants a load balancer has the finalizer, the service controller cleans up.
+// reconcile reconciles a Service. Before the service controller has added its finalizer, nothing is created for it. While a
+// Service that no longer wants a load balancer has the finalizer, the service controller cleans up.
 func (s *Services) reconcile(ctx context.Context, key types.NamespacedName, service *corev1.Service) error {
 	if err := s.deleteUnused(ctx, key, service, s.options.allParts); err != nil {
 		return err
@@ -155,8 +155,8 @@ func (s *Services) reconcile(ctx context.Context, key types.NamespacedName, serv
 	return s.ensure(ctx, service)
 }
 
-// finalize removes the address of a Service that is being deleted, once no other Service shares it. That update enqueues the Service in the
-// service controller, which has waited for it.
+// finalize removes the address of a Service that is being deleted, once no other Service shares it. That update enqueues the
+// Service in the service controller, which has waited for it.
 func (s *Services) finalize(ctx context.Context, service *corev1.Service) error {
 	if len(s.sharing(keyOf(service))) > 0 {
 		return nil

@@ -68,8 +68,8 @@ func (o Options) neededParts(service *corev1.Service) []part {
 	}
 }
 
-// toleratesMissing reports whether a Service does without its second address until the user acts: it does not require that address, and the
-// address is not announced.
+// toleratesMissing reports whether a Service does without its second address until the user acts: it does not require that
+// address, and the address is not announced.
 func toleratesMissing(service *corev1.Service, second part, why error) bool {
 	waits := &waitError{}
 	return errors.As(why, &waits) && waits.stuck && !requiresBoth(service) && announced(service, second.family) == ""

@@ -66,8 +66,8 @@ func (a *account) rights() []client.Object {
 	return []client.Object{a.binding, a.hosts, a.hostsBinding}
 }
 
-// maintainAccount recreates deleted objects of the account, at most once per accountCheckInterval. It reports false if the kubeconfig must
-// be written again, or if the condition shows an obstacle.
+// maintainAccount recreates deleted objects of the account, at most once per accountCheckInterval. It reports false if the
+// kubeconfig must be written again, or if the condition shows an obstacle.
 func (s *scope) maintainAccount(ctx context.Context) (bool, error) {
 	key := client.ObjectKeyFromObject(s.cluster)
 	if last, found := s.accountChecks.Load(key); found {

@@ -30,8 +30,8 @@ const (
 	cloudProviderNamespace = metav1.NamespaceSystem
 )
 
-// MachinesServer returns the URL at which machines reach Harvester's API server: the address of the Service that exposes Harvester, or here
-// if the Service is nil or has no address.
+// MachinesServer returns the URL at which machines reach Harvester's API server: the address of the Service that exposes
+// Harvester, or here if the Service is nil or has no address.
 func MachinesServer(expose *corev1.Service, here string) string {
 	if expose != nil {
 		if address := expose.Annotations[lbv1.AddressesAnnotation]; net.ParseIP(address) != nil {

@@ -70,8 +70,8 @@ func (s *scope) removeCloudProvider(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// deleteAccount deletes the account's objects that belong to the cluster. The ServiceAccount comes last, because its token is deleted with
-// it. It returns the object that caused an error.
+// deleteAccount deletes the account's objects that belong to the cluster. The ServiceAccount comes last, because its token is
+// deleted with it. It returns the object that caused an error.
 func (s *scope) deleteAccount(ctx context.Context) (what string, _ error) {
 	a := s.account()
 	wasRequested := conditions.Has(s.cluster, configReady) || s.cluster.Spec.UpdateCloudProviderConfig != (infrav1.UpdateCloudProviderConfig{})

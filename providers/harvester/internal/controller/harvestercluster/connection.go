@@ -53,8 +53,8 @@ func (s *scope) consentWarning(ctx context.Context, target harvester.Target) str
 	return message
 }
 
-// connectionReady returns the connection's condition. It is Unknown while the connection is being established, and while cached objects may
-// be stale.
+// connectionReady returns the connection's condition. It is Unknown while the connection is being established, and while cached
+// objects may be stale.
 func connectionReady(connected bool, problem *harvester.Problem) metav1.Condition {
 	condition := metav1.Condition{
 		Type: infrav1.HarvesterConnectionReadyCondition, Status: metav1.ConditionTrue, Reason: infrav1.HarvesterConnectionReadyReason,
@@ -80,8 +80,9 @@ func ignoreSyncing(err error) error {
 	return err
 }
 
-// reportRejected sets a condition to False and returns nil if err is a response of Harvester that needs user action. The request is retried
-// periodically, because no event reports a granted right or a webhook that accepts the object later. what names the object.
+// reportRejected sets a condition to False and returns nil if err is a response of Harvester that needs user action. The request
+// is retried periodically, because no event reports a granted right or a webhook that accepts the object later. what names the
+// object.
 func (s *scope) reportRejected(err error, condition, reason, what string) error {
 	if !reconcile.IsRejected(err) {
 		return fmt.Errorf("%s: %w", what, err)

@@ -187,8 +187,8 @@ func (s *scope) deleteCloudProviderAccount(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// deleteObject deletes an object by its UID, so that a new object of that name is not affected. The cluster is enqueued when the object no
-// longer exists.
+// deleteObject deletes an object by its UID, so that a new object of that name is not affected. The cluster is enqueued when the
+// object no longer exists.
 func (s *scope) deleteObject(ctx context.Context, o client.Object) (bool, error) {
 	what := fmt.Sprintf("%s %s", patch.KindOf(s.conn, o), client.ObjectKeyFromObject(o))
 	status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletingReason, "waiting for Harvester to delete "+what)

@@ -88,8 +88,8 @@ func tooManyDomains(cluster *infrav1.HarvesterCluster, found int) metav1.Conditi
 		found, cluster.Spec.DiscoveryKey(), faultlinev1.MaxFailureDomains)}
 }
 
-// setProvisioned sets whether machines may be created. Once true, this never becomes false. complete reports whether everything that machines
-// need exists.
+// setProvisioned sets whether machines may be created. Once true, this never becomes false. complete reports whether everything
+// that machines need exists.
 func (s *scope) setProvisioned(complete bool) {
 	if complete && s.domains.Ready() {
 		s.cluster.Status.Initialization.Provisioned = ptr.To(true)

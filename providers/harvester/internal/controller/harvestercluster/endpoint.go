@@ -23,8 +23,8 @@ import (
 
 const lbReady = infrav1.LoadBalancerReadyCondition
 
-// reconcileEndpoint creates the control plane's load balancer and publishes its address once. The published endpoint never changes, because
-// certificates and kubeconfigs contain it. It reports whether the cluster has an endpoint.
+// reconcileEndpoint creates the control plane's load balancer and publishes its address once. The published endpoint never
+// changes, because certificates and kubeconfigs contain it. It reports whether the cluster has an endpoint.
 func (s *scope) reconcileEndpoint(ctx context.Context) (bool, error) {
 	if s.cluster.Spec.LoadBalancerConfig.IPAMType == "" {
 		return s.reconcileGivenEndpoint(), nil

@@ -42,8 +42,8 @@ const (
 	pollInterval = 50 * time.Millisecond
 )
 
-// fixture is a test's part of the management cluster and of Harvester: a namespace of the same name in each, hosts with its own zone label,
-// and a manager restricted to the namespace.
+// fixture is a test's part of the management cluster and of Harvester: a namespace of the same name in each, hosts with its own
+// zone label, and a manager restricted to the namespace.
 type fixture struct {
 	*WithT
 	t    *testing.T

@@ -19,10 +19,10 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// identify gives the cluster its id and stores it before anything is created on Harvester, because the cluster's objects are found by it.
-// It reports false if the id belongs to another cluster, whose load balancer, pools and account this one would take over. The status keeps
-// the id, so that it never changes. While something removes the id from the annotations, the only place that survives clusterctl move,
-// nothing is created.
+// identify gives the cluster its id and stores it before anything is created on Harvester, because the cluster's objects are found
+// by it. It reports false if the id belongs to another cluster, whose load balancer, pools and account this one would take over.
+// The status keeps the id, so that it never changes. While something removes the id from the annotations, the only place that
+// survives clusterctl move, nothing is created.
 func (s *scope) identify(ctx context.Context) (bool, error) {
 	controllerutil.RemoveFinalizer(s.cluster, infrav1.ClusterFinalizerLegacy)
 	of, err := s.idOwner(ctx)

@@ -18,8 +18,8 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// reconcileNamespace creates the target namespace if it does not exist. It checks the namespace until it exists, and again after an object
-// could not be created in it.
+// reconcileNamespace creates the target namespace if it does not exist. It checks the namespace until it exists, and again after
+// an object could not be created in it.
 func (s *scope) reconcileNamespace(ctx context.Context) (bool, error) {
 	const condition = infrav1.TargetNamespaceReadyCondition
 	if conditions.IsTrue(s.cluster, condition) {

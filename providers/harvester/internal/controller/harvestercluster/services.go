@@ -17,9 +17,9 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
 )
 
-// recordWorkloadUID stores the UID of the workload cluster once it can be reached. The cloud provider writes the same UID on the load
-// balancers of the cluster's Services, and the workload cluster no longer responds when they must be deleted. The status holds it, because
-// a copy of the HarvesterCluster does not get the status.
+// recordWorkloadUID stores the UID of the workload cluster once it can be reached. The cloud provider writes the same UID on the
+// load balancers of the cluster's Services, and the workload cluster no longer responds when they must be deleted. The status
+// holds it, because a copy of the HarvesterCluster does not get the status.
 func (s *scope) recordWorkloadUID(ctx context.Context) error {
 	if s.cluster.Status.WorkloadClusterUID != "" {
 		return nil
@@ -39,9 +39,9 @@ func (s *scope) recordWorkloadUID(ctx context.Context) error {
 	return nil
 }
 
-// deleteServiceLoadBalancers deletes the load balancers of the cluster's Services. The cloud provider was deleted with the machines, and
-// while the load balancers exist the next cluster of that name gets no address. Load balancers without the annotation may belong to another
-// cluster and stay.
+// deleteServiceLoadBalancers deletes the load balancers of the cluster's Services. The cloud provider was deleted with the
+// machines, and while the load balancers exist the next cluster of that name gets no address. Load balancers without the
+// annotation may belong to another cluster and stay.
 func (s *scope) deleteServiceLoadBalancers(ctx context.Context) (bool, error) {
 	uid := s.cluster.Status.WorkloadClusterUID
 	if uid == "" {

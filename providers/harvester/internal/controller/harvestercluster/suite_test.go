@@ -23,8 +23,8 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// All tests share the real API servers of the management cluster and of Harvester. Every test has its own namespace in both, its own hosts
-// and its own manager.
+// All tests share the real API servers of the management cluster and of Harvester. Every test has its own namespace in both, its
+// own hosts and its own manager.
 var (
 	apiServer *rest.Config
 	scheme    = runtime.NewScheme()

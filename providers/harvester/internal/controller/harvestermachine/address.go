@@ -27,8 +27,8 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// recordIdentity stores what identifies the machine's objects before any exists on Harvester: the machine's id, the pools that its address
-// may come from, and the finalizer.
+// recordIdentity stores what identifies the machine's objects before any exists on Harvester: the machine's id, the pools that its
+// address may come from, and the finalizer.
 func (r *Reconciler) recordIdentity(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	// An address that was allocated before Faultline may have no recorded pool.
 	poolUnrecorded := s.infra.Status.AllocatedIPAddress != "" && s.infra.Status.AllocatedPoolRef == ""
@@ -49,8 +49,8 @@ func (r *Reconciler) recordIdentity(ctx context.Context, s *scope) (reconcile.Pr
 	return reconcile.Proceed, s.patch.StoreSpec(ctx, r.Client, s.infra)
 }
 
-// identify gives the machine an id unless it has one, and records that the id belongs to it. A removed id is restored from the label of the
-// virtual machine, which may be nil.
+// identify gives the machine an id unless it has one, and records that the id belongs to it. A removed id is restored from the
+// label of the virtual machine, which may be nil.
 func (s *scope) identify(vm *kubevirtv1.VirtualMachine) {
 	if s.infra.Annotations[infrav1.MachineIDAnnotation] == "" {
 		id := virtualmachine.IDOf(vm, s.infra)

@@ -73,8 +73,8 @@ func (s *scope) abandoned() bool {
 	return abandoned
 }
 
-// reportBlocked keeps a machine that cannot be deleted completely until the user allows its objects to stay. Nothing is abandoned while the
-// connection to Harvester is being established.
+// reportBlocked keeps a machine that cannot be deleted completely until the user allows its objects to stay. Nothing is abandoned
+// while the connection to Harvester is being established.
 func (r *Reconciler) reportBlocked(ctx context.Context, s *scope, problem *harvester.Problem, is metav1.ConditionStatus) (reconcile.Progress, error) {
 	switch {
 	case problem.Pending:

@@ -75,8 +75,8 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (reconcile.Progress,
 	return reconcile.Proceed, nil
 }
 
-// acquireSlot acquires a slot for requests to Harvester, which releaseSlot releases. If none is free, the machine is enqueued when one is.
-// Reads from the cache need no slot.
+// acquireSlot acquires a slot for requests to Harvester, which releaseSlot releases. If none is free, the machine is enqueued when
+// one is. Reads from the cache need no slot.
 func (s *scope) acquireSlot() reconcile.Progress {
 	if s.release != nil {
 		return reconcile.Proceed

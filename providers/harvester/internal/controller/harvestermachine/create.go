@@ -136,8 +136,8 @@ func isRejection(err error) bool {
 	return reconcile.IsRejected(err) && harvester.Denied(err) == nil && !apierrors.IsUnauthorized(err)
 }
 
-// reportRejected reports in a condition that Harvester rejected the object. The request is retried, because no event reports that Harvester
-// accepts it.
+// reportRejected reports in a condition that Harvester rejected the object. The request is retried, because no event reports that
+// Harvester accepts it.
 func (r *Reconciler) reportRejected(s *scope, kind, name string, err error) (reconcile.Progress, error) {
 	r.hold(s, distribution.Refusal{Reason: infrav1.VirtualMachineRefusedReason, Message: "Harvester: " + reconcile.RejectedMessage(kind, name, err)})
 	return reconcile.Retry(reconcile.RefusedPause), nil

@@ -35,8 +35,8 @@ func (s *scope) holder() string {
 	return allocation.Apart(s.formerHolder(), s.infra.Annotations[infrav1.MachineIDAnnotation])
 }
 
-// isHolder reports whether the machine's allocations are held under its unique holder name; otherwise they may be held under formerHolder.
-// It reports false for a holder name that was copied from another machine.
+// isHolder reports whether the machine's allocations are held under its unique holder name; otherwise they may be held under
+// formerHolder. It reports false for a holder name that was copied from another machine.
 func (s *scope) isHolder() bool {
 	return strings.HasPrefix(s.infra.Annotations[infrav1.IPHolderAnnotation], allocation.Apart(s.formerHolder(), ""))
 }
@@ -94,8 +94,8 @@ func (r *Reconciler) ensureID(ctx context.Context, s *scope) error {
 	return s.patch.StoreSpec(ctx, r.Client, s.infra)
 }
 
-// usedAddress returns the address that the machine uses according to its status or, if the status was lost, to the instance of its virtual
-// machine. It returns the zero Addr if neither shows one: an allocation of the former holder does not prove it.
+// usedAddress returns the address that the machine uses according to its status or, if the status was lost, to the instance of its
+// virtual machine. It returns the zero Addr if neither shows one: an allocation of the former holder does not prove it.
 func (s *scope) usedAddress(ctx context.Context) (netip.Addr, error) {
 	if addr, err := netip.ParseAddr(s.infra.Status.AllocatedIPAddress); err == nil {
 		return addr.Unmap(), nil

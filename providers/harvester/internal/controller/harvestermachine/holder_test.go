@@ -33,8 +33,8 @@ func (w *fixture) allocate(pool, address, holder string) {
 // formerHolder returns the machine's former holder name, without its id.
 func (w *fixture) formerHolder(name string) string { return w.name + "/" + w.name + "-" + name }
 
-// revertToFormerHolder converts a running machine to one of an earlier release, which held its address by its name alone. No manager may be
-// running.
+// revertToFormerHolder converts a running machine to one of an earlier release, which held its address by its name alone. No
+// manager may be running.
 func (w *fixture) revertToFormerHolder(infra *infrav1.HarvesterMachine, pool string) {
 	w.t.Helper()
 	w.update(infra, func(now *infrav1.HarvesterMachine) { delete(now.Annotations, infrav1.IPHolderAnnotation) })

@@ -32,8 +32,8 @@ type refusal struct {
 	again time.Duration
 }
 
-// recheckInterval is how often a machine checks an image, network or key pair that it waits for. These have no watch, because machines may
-// reference any namespace.
+// recheckInterval is how often a machine checks an image, network or key pair that it waits for. These have no watch, because
+// machines may reference any namespace.
 const recheckInterval = 10 * time.Second
 
 func (r *refusal) Error() string { return r.message }

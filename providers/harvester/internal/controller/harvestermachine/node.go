@@ -37,8 +37,8 @@ func StripNode(node *corev1.Node) {
 	node.Spec.ProviderID, node.Status.Addresses = id, addresses
 }
 
-// linkNode initializes the virtual machine's Node so that Cluster API links it to the Machine. Once linked, a machine does not wait for its
-// Node again, but it is not ready while the virtual machine is not running.
+// linkNode initializes the virtual machine's Node so that Cluster API links it to the Machine. Once linked, a machine does not
+// wait for its Node again, but it is not ready while the virtual machine is not running.
 func (r *Reconciler) linkNode(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	if !s.provisioned() {
 		status.False(s.infra, infrav1.InfrastructureReadyCondition, infrav1.InfrastructureProvisioningInProgressReason, s.unprovisionedMessage())

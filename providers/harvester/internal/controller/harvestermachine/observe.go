@@ -63,8 +63,8 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) (reconcile.Progress,
 // mean a lack of capacity.
 const schedulingGrace = 3 * time.Second
 
-// claimsBound reports whether the claims of the virtual machine's disks have been bound for long enough for kube-scheduler to act, and when
-// to check again otherwise.
+// claimsBound reports whether the claims of the virtual machine's disks have been bound for long enough for kube-scheduler to act,
+// and when to check again otherwise.
 func (s *scope) claimsBound(ctx context.Context) (bool, time.Duration, error) {
 	for _, name := range virtualmachine.Disks(s.vm) {
 		claim, err := reconcile.Find(ctx, s.conn.Live(), client.ObjectKey{Namespace: s.vm.Namespace, Name: name}, &corev1.PersistentVolumeClaim{})

@@ -19,7 +19,8 @@ import (
 	"github.com/faultline-io/faultline/shared/integration"
 )
 
-// startWithVMRejected creates a machine that has an address and a Secret, and whose virtual machine is rejected. allow ends the rejection.
+// startWithVMRejected creates a machine that has an address and a Secret, and whose virtual machine is rejected. allow ends the
+// rejection.
 func (w *fixture) startWithVMRejected(pool string) (infra *infrav1.HarvesterMachine, allow func()) {
 	w.t.Helper()
 	quota := integration.User{T: w.t, G: w.WithT, Client: w.harvester}.Quota(w.name, "count/virtualmachines.kubevirt.io", 0)

@@ -15,8 +15,8 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// newScope reads the machine's dependencies in the management cluster from the cache. It returns nil while the machine has no owner, unless
-// the machine is being deleted, which does not need one.
+// newScope reads the machine's dependencies in the management cluster from the cache. It returns nil while the machine has no
+// owner, unless the machine is being deleted, which does not need one.
 func (r *Reconciler) newScope(ctx context.Context, infra *infrav1.HarvesterMachine, p *patch.Patch) (*scope, error) {
 	of, leave, err := reconcile.OwnersOf(ctx, r.Client, infra, &infrav1.HarvesterCluster{})
 	if err != nil || leave {

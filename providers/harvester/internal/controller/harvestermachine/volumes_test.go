@@ -56,8 +56,8 @@ func (w *fixture) unplug(vm *infrav1.HarvesterMachine, claim string) {
 	w.Expect(sim.RemoveVolume(w.t.Context(), client.ObjectKeyFromObject(vm), claim)).To(Succeed())
 }
 
-// upstreamMachine creates a machine with a virtual machine from upstream. It has the disk <name>-disk-0-abcde and a hot-plugged volume of a
-// workload, pvc-data.
+// upstreamMachine creates a machine with a virtual machine from upstream. It has the disk <name>-disk-0-abcde and a hot-plugged
+// volume of a workload, pvc-data.
 func (w *fixture) upstreamMachine(name string) *infrav1.HarvesterMachine {
 	w.t.Helper()
 	vm := w.foreignVM(name)

@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identitysecret keeps Secrets with kubeconfigs for Harvester while HarvesterClusters use them. Neither a cluster nor its machines
-// can be deleted without the kubeconfig, and a namespace's deletion removes kinds in any order.
+// Package identitysecret keeps Secrets with kubeconfigs for Harvester while HarvesterClusters use them. Neither a cluster nor its
+// machines can be deleted without the kubeconfig, and a namespace's deletion removes kinds in any order.
 package identitysecret
 
 import (

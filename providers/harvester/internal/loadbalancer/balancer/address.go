@@ -48,8 +48,8 @@ func requirement(lb *lbv1.LoadBalancer) ippools.Requirement {
 	}
 }
 
-// needsAddress reports whether a load balancer needs an address from a pool: it has none, or one of another pool than it names, or one of a
-// pool that is not for it.
+// needsAddress reports whether a load balancer needs an address from a pool: it has none, or one of another pool than it names, or
+// one of a pool that is not for it.
 func needsAddress(lb *lbv1.LoadBalancer) bool {
 	has := lb.Status.AllocatedAddress
 	outside := slices.ContainsFunc(lb.Status.Conditions, func(c lbv1.Condition) bool { return c.Reason == reasonNotInScope })
@@ -96,9 +96,9 @@ func setAddress(lb *lbv1.LoadBalancer, address lbv1.AllocatedAddress) {
 	setClaims(lb, slices.DeleteFunc(before, func(pool string) bool { return pool == address.IPPool }))
 }
 
-// releasablePools returns the pools whose addresses can be released, because the address in the status is announced. The Service, which may
-// be nil, or the cloud provider of the guest cluster, which writes status.address, reports that. wanted is the pool that the load balancer
-// must have an address of.
+// releasablePools returns the pools whose addresses can be released, because the address in the status is announced. The Service,
+// which may be nil, or the cloud provider of the guest cluster, which writes status.address, reports that. wanted is the pool that
+// the load balancer must have an address of.
 func releasablePools(lb *lbv1.LoadBalancer, service *corev1.Service, wanted string) []string {
 	announced := lb.Status.Address
 	if isForVMs(lb) {

@@ -125,9 +125,9 @@ func (s *scope) confirm(address lbv1.AllocatedAddress) {
 	s.confirmed.Store(s.key(), confirmed{uid: s.lb.UID, address: address})
 }
 
-// selectPool returns the desired pool of the load balancer: the one that it names, else the one of its address, else the best match. A load
-// balancer whose address has no pool keeps it: addresses do not change because pools were created. For an unconfirmed status, the address
-// counts and not the name of the pool, because any client can write it.
+// selectPool returns the desired pool of the load balancer: the one that it names, else the one of its address, else the best
+// match. A load balancer whose address has no pool keeps it: addresses do not change because pools were created. For an
+// unconfirmed status, the address counts and not the name of the pool, because any client can write it.
 func (s *scope) selectPool(ctx context.Context, known bool) (string, problem, error) {
 	if named := s.lb.Spec.IPPool; named != "" {
 		if !ippools.IsName(named) { // the load balancer has an address and keeps it

@@ -56,8 +56,8 @@ func mayBeOrphan(lb *lbv1.LoadBalancer) bool {
 		lb.Annotations[lbv1.GoesWithAnnotation] == ""
 }
 
-// isDeleted reports whether no machine of a guest cluster is left in any namespace, and no disk. When Rancher removes a cluster, disks are
-// deleted with their machines; those of a machine that was only deleted, or will be restored, stay.
+// isDeleted reports whether no machine of a guest cluster is left in any namespace, and no disk. When Rancher removes a cluster,
+// disks are deleted with their machines; those of a machine that was only deleted, or will be restored, stay.
 func (o *Orphans) isDeleted(ctx context.Context, namespace, cluster string) (bool, error) {
 	for _, kind := range []string{"VirtualMachineList", "VirtualMachineInstanceList"} {
 		left := &metav1.PartialObjectMetadataList{}

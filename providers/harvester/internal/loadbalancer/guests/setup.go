@@ -90,8 +90,8 @@ func ifAny(value string) []string {
 	return []string{value}
 }
 
-// guestClusterOf returns the guest cluster of a load balancer for a guest cluster, or "". It returns "" for the default cluster name, which
-// several clusters may share.
+// guestClusterOf returns the guest cluster of a load balancer for a guest cluster, or "". It returns "" for the default cluster
+// name, which several clusters may share.
 func guestClusterOf(o client.Object) string {
 	cluster := o.GetLabels()[lbv1.GuestClusterLabel]
 	if o.(*lbv1.LoadBalancer).Spec.WorkloadType != lbv1.WorkloadCluster || cluster == loadbalancer.AnyCluster {

@@ -41,7 +41,8 @@ type Check struct {
 	Period, Timeout     time.Duration
 }
 
-// Of returns the check of a load balancer, with defaults for values that are 0. It returns false if the load balancer has no health check.
+// Of returns the check of a load balancer, with defaults for values that are 0. It returns false if the load balancer has no
+// health check.
 func Of(spec *lbv1.HealthCheck) (Check, bool) {
 	if spec == nil || spec.Port == 0 || spec.Port > math.MaxUint16 {
 		return Check{}, false

@@ -28,8 +28,8 @@ const projectAnnotation = "field.cattle.io/projectId"
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachines;virtualmachineinstances,verbs=list
 
-// setAnnotations sets the annotations that describe the location of the load balancer. Its namespace and project are facts; the network is
-// looked up if it is not set.
+// setAnnotations sets the annotations that describe the location of the load balancer. Its namespace and project are facts; the
+// network is looked up if it is not set.
 func (w loadBalancer) setAnnotations(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
 	if lb.Annotations == nil {
 		lb.Annotations = map[string]string{}

@@ -161,7 +161,8 @@ func kubeVirtCRD() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// kubeVirtConfiguration returns the configuration that Harvester sets for KubeVirt, as far as it affects components that are not simulated.
+// kubeVirtConfiguration returns the configuration that Harvester sets for KubeVirt, as far as it affects components that are not
+// simulated.
 func kubeVirtConfiguration() client.Object {
 	return &kubevirtv1.KubeVirt{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "kubevirt"},

@@ -135,8 +135,8 @@ func (r *machines) reconcileInstance(
 	return vmi, r.stop(ctx, vmi)
 }
 
-// needsReplacement reports whether an instance must be replaced: it has ended, or a restart was requested. An instance that has shut itself
-// down is not replaced if the run strategy restarts it only after a failure.
+// needsReplacement reports whether an instance must be replaced: it has ended, or a restart was requested. An instance that has
+// shut itself down is not replaced if the run strategy restarts it only after a failure.
 func needsReplacement(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, strategy kubevirtv1.VirtualMachineRunStrategy) bool {
 	if vmi.IsFinal() {
 		return vmi.Status.Phase == kubevirtv1.Failed || strategy == kubevirtv1.RunStrategyAlways
