@@ -248,13 +248,8 @@ func checkAnnotations(v *view) string {
 		messageOf(v.Last), v.ControlPlane.Name, retryAfter)
 }
 
-// wouldRepeat reports whether a move aborted for the reason would fail again if it were begun immediately.
-func wouldRepeat(reason string) bool {
-	return reason == faultlinev1.ReasonControlPlaneDoesNotMove || reason == faultlinev1.ReasonAnnotationsRemoved
-}
-
-// timeUntilRetry returns how much longer no move is begun after one was aborted for the reason, which must be one of wouldRepeat; not
-// positive if moves may begin.
+// timeUntilRetry returns how much longer no move is begun after one was aborted for the reason ControlPlaneDoesNotMove or
+// AnnotationsRemoved, for which it would fail again; not positive if moves may begin.
 func (s *Snapshot) timeUntilRetry(reason string) time.Duration {
 	last := s.Last
 	if last == nil || last.Reason != reason || s.ControlPlane.Changed.After(last.Finished.Time) || s.Since.After(last.Finished.Time) {

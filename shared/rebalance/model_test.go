@@ -665,3 +665,8 @@ func TestModel(t *testing.T) {
 		})
 	}
 }
+
+// wouldRepeat reports whether a move aborted for the reason would fail again if it were begun immediately.
+func wouldRepeat(reason string) bool {
+	return reason == faultlinev1.ReasonControlPlaneDoesNotMove || reason == faultlinev1.ReasonAnnotationsRemoved
+}
