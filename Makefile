@@ -35,7 +35,7 @@ export GOTOOLCHAIN := $(shell awk '$$1 == "toolchain" {print $$2}' shared/go.mod
 
 GOLANGCI_LINT := $(BIN)/golangci-lint
 
-.PHONY: demo test help test-full assets deflake operator kubevirt e2e bench storm takeover lint fuzz vulncheck build kubectl-fd generate tidy verify release images clean
+.PHONY: demo test help test-full assets deflake operator kubevirt e2e bench storm takeover lint fuzz vulncheck build kubectl-fd generate tidy verify release images docs docs-serve clean
 
 ##@ Start here
 demo: ## Create a cluster spread over failure domains, lose a domain, repair it. STORY=add, evict, return, workers or logical runs another scenario, PROVIDER=metal3 uses bare metal, FLAVOR=topology a ClusterClass, KEEP=1 leaves it running
@@ -152,6 +152,12 @@ build: ## Build every module separately, or MODULE
 kubectl-fd: ## Build the kubectl plugin, out/bin/kubectl-fd
 	@mkdir -p $(OUT)/bin
 	cd kubectl-fd && go build -ldflags '-s -w -X main.version=$(VERSION)' -o $(OUT)/bin/kubectl-fd . && cp kubectl_complete-fd $(OUT)/bin/
+
+docs: ## Build the documentation site of VERSION from the Markdown of the repository: out/site/<version>. BASE_URL= is the address below which the versions are served. Compiles Hugo the first time (some minutes)
+	@cd e2e && go run ./cmd/e2e docs --version=$(VERSION) $(if $(BASE_URL),--base-url=$(BASE_URL)) --out=$(OUT)/site
+
+docs-serve: ## Build the documentation site and show it on http://localhost:1313
+	@cd e2e && go run ./cmd/e2e docs --version=$(VERSION) --out=$(OUT)/site --serve=localhost:1313
 
 ##@ Generated files
 generate: export CONTROLLER_GEN := sigs.k8s.io/controller-tools/cmd/controller-gen@v0.21.0

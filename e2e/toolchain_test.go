@@ -31,7 +31,7 @@ func TestOneGoVersion(t *testing.T) {
 		return found[1]
 	}
 	want := version("shared/go.mod")
-	files := []string{"e2e/go.mod", "kubectl-fd/go.mod", "shared/api/go.mod", "e2e/build/vulncheck/go.mod"}
+	files := []string{"e2e/go.mod", "kubectl-fd/go.mod", "shared/api/go.mod", "e2e/build/vulncheck/go.mod", "e2e/build/hugo/go.mod"}
 	for _, name := range providers(t) {
 		files = append(files, filepath.Join("providers", name, "go.mod"), filepath.Join("providers", name, "api", "go.mod"))
 	}

@@ -31,6 +31,7 @@ func subcommands() []subcommand {
 		{"kind", "creates a kind cluster with Cluster API, the providers and their simulators", runKind},
 		{"release", "writes the release files for clusterctl, kubectl and helm", runRelease},
 		{"vulncheck", "fails if a program of the repository has a known vulnerability", runVulncheck},
+		{"docs", "builds the documentation site and serves it on request", runDocs},
 	}
 }
 

@@ -1,0 +1,81 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"errors"
+	"fmt"
+	"html"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+)
+
+// check returns an error for each link of a built site that leads to no file or no anchor. prefix is the path of the site's address.
+func check(built fs.FS, prefix string) error {
+	ids, targets := map[string]map[string]bool{}, map[string][]string{}
+	err := fs.WalkDir(built, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		ids[file] = map[string]bool{}
+		if path.Ext(file) != ".html" {
+			return nil
+		}
+		text, err := fs.ReadFile(built, file)
+		for _, found := range expression(`\sid="?([^"\s>]+)`).FindAllSubmatch(text, -1) {
+			ids[file][html.UnescapeString(string(found[1]))] = true
+		}
+		for _, found := range expression(`\s(?:href|src)="?([^"\s>]+)`).FindAllSubmatch(text, -1) {
+			targets[file] = append(targets[file], html.UnescapeString(string(found[1])))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for file, all := range targets {
+		for _, target := range all {
+			if to, anchor := resolve(file, target, prefix); to != "" {
+				if known, exists := ids[to]; !exists || anchor != "" && !known[anchor] {
+					errs = append(errs, fmt.Errorf("%s links to %s, which does not exist", file, target))
+				}
+			}
+		}
+	}
+	if len(targets) == 0 {
+		errs = append(errs, fmt.Errorf("hugo wrote no page: %w", os.ErrNotExist))
+	}
+	return errors.Join(errs...)
+}
+
+// resolve returns the file and the anchor that a link leads to. A link that leaves the site leads to no file.
+func resolve(from, target, prefix string) (file, anchor string) {
+	parsed, err := url.Parse(target)
+	if err != nil {
+		return target, ""
+	}
+	switch {
+	case parsed.Scheme != "" || parsed.Host != "":
+		return "", ""
+	case parsed.Path == "":
+		return from, parsed.Fragment
+	case strings.HasPrefix(parsed.Path, prefix):
+		file = strings.TrimPrefix(parsed.Path, prefix)
+	case strings.HasPrefix(parsed.Path, "/"):
+		return target, ""
+	default:
+		file = path.Join(path.Dir(from), parsed.Path)
+		if strings.HasSuffix(parsed.Path, "/") {
+			file += "/"
+		}
+	}
+	if file == "" || strings.HasSuffix(file, "/") {
+		file += "index.html"
+	}
+	return path.Clean(file), parsed.Fragment
+}
