@@ -16,7 +16,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/faultline-io/faultline/e2e/tool"
 )
@@ -121,15 +124,9 @@ func (s Site) publish(built string) (string, error) {
 	if err := os.CopyFS(folder, os.DirFS(built)); err != nil {
 		return "", err
 	}
-	entries, err := os.ReadDir(s.Out)
+	versions, err := versions(s.Out)
 	if err != nil {
 		return "", err
-	}
-	versions := []string{}
-	for _, entry := range entries {
-		if entry.IsDir() {
-			versions = append(versions, entry.Name())
-		}
 	}
 	text, err := json.Marshal(versions)
 	if err != nil {
@@ -138,8 +135,36 @@ func (s Site) publish(built string) (string, error) {
 	if err := os.WriteFile(filepath.Join(s.Out, "versions.json"), text, 0o644); err != nil {
 		return "", err
 	}
-	redirect := fmt.Sprintf("<!doctype html><title>Faultline</title><meta http-equiv=\"refresh\" content=\"0; url=%s/\">\n", s.Version)
+	redirect := fmt.Sprintf("<!doctype html><title>Faultline</title><meta http-equiv=\"refresh\" content=\"0; url=%s/\">\n", versions[0])
 	return folder, os.WriteFile(filepath.Join(s.Out, "index.html"), []byte(redirect), 0o644)
+}
+
+// versions returns the names of the folders, the newest version first. Other names follow.
+func versions(folder string) ([]string, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		first, noFirst := version.ParseSemantic(a)
+		second, noSecond := version.ParseSemantic(b)
+		switch {
+		case noFirst != nil && noSecond != nil:
+			return 0
+		case noFirst != nil:
+			return 1
+		case noSecond != nil || second.LessThan(first):
+			return -1
+		}
+		return 1
+	})
+	return names, nil
 }
 
 // write writes the source of the site for Hugo.
@@ -234,10 +259,10 @@ func (p page) source(pages []page) string {
 }
 
 // settings returns the configuration of Hugo.
-func settings(address, folder, version string) map[string]any {
+func settings(address, folder, release string) map[string]any {
 	type object = map[string]any
 	return object{
-		"baseURL": address, "title": "Faultline", "themesDir": filepath.Dir(folder), "theme": filepath.Base(folder),
+		"baseURL": address, "title": "Faultline " + release, "themesDir": filepath.Dir(folder), "theme": filepath.Base(folder),
 		"disableKinds": []string{"taxonomy", "term", "rss"},
 		"markup": object{
 			"highlight": object{"noClasses": false},
@@ -248,7 +273,7 @@ func settings(address, folder, version string) map[string]any {
 			{"name": "Source", "weight": 2, "url": repository, "params": object{"icon": "github"}},
 		}},
 		"params": object{
-			"version": version,
+			"version": release,
 			"navbar":  object{"displayLogo": false},
 			"footer":  object{"displayCopyright": false},
 			"page":    object{"width": "full"},

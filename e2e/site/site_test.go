@@ -175,3 +175,21 @@ func TestWarningsOfHugoAreErrors(t *testing.T) {
 	g.Expect(warnings("Total in 1 ms\nWARN  deprecated: .Site.Data was deprecated\n")).To(Succeed())
 	g.Expect(warnings("WARN  Raw HTML omitted while rendering a.md\n")).To(MatchError("WARN  Raw HTML omitted while rendering a.md"))
 }
+
+func TestNewestVersionIsShownFirst(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	out, built := t.TempDir(), t.TempDir()
+	g.Expect(os.WriteFile(filepath.Join(built, "index.html"), []byte("built"), 0o600)).To(Succeed())
+	for _, built := range []string{"main", "v2.10.0", "v2.9.0", "v2.10.0-rc.1"} {
+		g.Expect(os.MkdirAll(filepath.Join(out, built), 0o755)).To(Succeed())
+	}
+	old := filepath.Join(out, "v2.9.0", "removed.html")
+	g.Expect(os.WriteFile(old, nil, 0o600)).To(Succeed())
+	folder, err := Site{Out: out, Version: "v2.9.0"}.publish(built)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(old).NotTo(BeAnExistingFile())
+	g.Expect(os.ReadFile(filepath.Join(folder, "index.html"))).To(BeEquivalentTo("built"))
+	g.Expect(os.ReadFile(filepath.Join(out, "versions.json"))).To(MatchJSON(`["v2.10.0", "v2.10.0-rc.1", "v2.9.0", "main"]`))
+	g.Expect(os.ReadFile(filepath.Join(out, "index.html"))).To(ContainSubstring("url=v2.10.0/"))
+}
