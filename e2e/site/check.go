@@ -9,15 +9,36 @@ import (
 	"html"
 	"io/fs"
 	"net/url"
-	"os"
 	"path"
 	"strings"
 )
 
 // check returns an error for each link of a built site that leads to no file or no anchor. prefix is the path of the site's address.
 func check(built fs.FS, prefix string) error {
-	ids, targets := map[string]map[string]bool{}, map[string][]string{}
-	err := fs.WalkDir(built, ".", func(file string, entry fs.DirEntry, err error) error {
+	ids, targets, err := scan(built)
+	if err != nil {
+		return err
+	}
+	if len(targets) == 0 {
+		return errors.New("hugo wrote no page")
+	}
+	var errs []error
+	for file, all := range targets {
+		for _, target := range all {
+			to, anchor := resolve(file, target, prefix)
+			known, exists := ids[to]
+			if to != "" && (!exists || anchor != "" && !known[anchor]) {
+				errs = append(errs, fmt.Errorf("%s links to %s, which does not exist", file, target))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// scan returns the anchors of every file of a built site, and the targets of the links of every page.
+func scan(built fs.FS) (ids map[string]map[string]bool, targets map[string][]string, err error) {
+	ids, targets = map[string]map[string]bool{}, map[string][]string{}
+	err = fs.WalkDir(built, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -34,23 +55,7 @@ func check(built fs.FS, prefix string) error {
 		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for file, all := range targets {
-		for _, target := range all {
-			if to, anchor := resolve(file, target, prefix); to != "" {
-				if known, exists := ids[to]; !exists || anchor != "" && !known[anchor] {
-					errs = append(errs, fmt.Errorf("%s links to %s, which does not exist", file, target))
-				}
-			}
-		}
-	}
-	if len(targets) == 0 {
-		errs = append(errs, fmt.Errorf("hugo wrote no page: %w", os.ErrNotExist))
-	}
-	return errors.Join(errs...)
+	return ids, targets, err
 }
 
 // resolve returns the file and the anchor that a link leads to. A link that leaves the site leads to no file.
