@@ -127,11 +127,14 @@ func load(root string, generated map[string]string) ([]page, error) {
 		return nil, err
 	}
 	texts := map[string]string{}
+	var added []entry
 	for _, name := range slices.Sorted(maps.Keys(generated)) {
 		file := "docs/" + name
 		texts[file] = generated[name]
-		listed = append(listed, entry{Path: reference + "/" + strings.TrimSuffix(name, ".md"), File: file})
+		added = append(added, entry{Path: reference + "/" + strings.TrimSuffix(name, ".md"), File: file})
 	}
+	first := slices.IndexFunc(listed, func(one entry) bool { return one.Path == reference }) + 1
+	listed = slices.Insert(listed, first, added...)
 	var pages []page
 	for i, one := range listed {
 		text, generated := texts[one.File]

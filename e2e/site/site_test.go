@@ -56,6 +56,7 @@ func TestEveryPageHasTitleAndPlace(t *testing.T) {
 	files, err := Site{Root: root, Version: "v2.0.0"}.render(pages)
 	g.Expect(err).NotTo(HaveOccurred(), "every link leads to a page, an anchor or a file that exists")
 	g.Expect(files).To(HaveKey("content/reference/flags.md"))
+	g.Expect(string(files["content/reference/_index.md"])).To(ContainSubstring("\n- [Flags](flags/)\n- [Benchmarks](benchmarks/)\n"))
 	names := map[string]string{}
 	for _, p := range pages {
 		text, known := files[p.source(pages)]
