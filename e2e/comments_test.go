@@ -17,7 +17,7 @@ var capitalized = regexp.MustCompile(`[a-z,] \(?([A-Z][A-Za-z]*[a-z])\b`)
 // properNames returns names that are not in the code.
 func properNames() []string {
 	return []string{
-		"AddPortGroup", "Argo", "CamelCase", "Cloudbase", "DataVolume", "English", "Flux", "FromHub", "Grafana", "Markdown", "ORed", "Prometheus",
+		"AddPortGroup", "Argo", "CamelCase", "Cloudbase", "DataVolume", "English", "Flux", "FromHub", "GitHub", "Grafana", "Markdown", "ORed", "Prometheus",
 		"Runnable", "Tilt", "ToHub", "Trusted", "URNs", "VirtualMachineRestore",
 	}
 }
@@ -43,7 +43,7 @@ func TestCommentsNameWhatExists(t *testing.T) {
 			}
 			for _, name := range capitalized.FindAllStringSubmatch(comment, -1) {
 				if !exists(name[1]) {
-					t.Errorf("%s: a comment names %s, which does not exist: %s", path, name[1], comment)
+					t.Errorf("%s: a comment names %s, which is not in the code: name what exists, or add a proper name to properNames: %s", path, name[1], comment)
 				}
 			}
 		}

@@ -6,6 +6,7 @@ package charts
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -51,6 +52,21 @@ func Image(root, name string) (string, error) {
 		return "", fmt.Errorf("chart %s has no image.repository", name)
 	}
 	return repository + ":" + c.Metadata.AppVersion, nil
+}
+
+// Images returns the images that a chart of a release runs, with those of its subcharts.
+func Images(root, name string, release docker.Release) ([]string, error) {
+	c, err := Load(root, name, release.Version)
+	if err != nil {
+		return nil, err
+	}
+	var images []string
+	for _, c := range append([]*chart.Chart{c}, c.Dependencies()...) {
+		values, _ := c.Values["image"].(map[string]any)
+		tag, _ := values["tag"].(string)
+		images = append(images, release.Name(repository(c)+":"+cmp.Or(tag, c.Metadata.AppVersion)))
+	}
+	return images, nil
 }
 
 // repository returns the image repository of a chart, without a tag.

@@ -37,11 +37,18 @@ func WithImages(components []byte, name func(image string) string) []byte {
 	})
 }
 
-// Images returns the images of components.
+// withDefaults returns a template with the default of each variable that has one.
+func withDefaults(template []byte) []byte {
+	return regexp.MustCompile(`\$\{\w+:[=-]"?([^}"]*)"?\}`).ReplaceAll(template, []byte("$1"))
+}
+
+// Images returns the images of components. A name with a variable is that of a disk image, not of a container.
 func Images(components []byte) []string {
 	var images []string
 	for _, parts := range imageLines().FindAllSubmatch(components, -1) {
-		images = append(images, string(parts[2]))
+		if !bytes.Contains(parts[2], []byte("${")) {
+			images = append(images, string(parts[2]))
+		}
 	}
 	return images
 }

@@ -8,9 +8,12 @@ package release
 //go:generate ../scripts/addons
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/faultline-io/faultline/e2e/charts"
 	"github.com/faultline-io/faultline/e2e/docker"
@@ -24,7 +27,7 @@ type Release struct {
 	Root, Out string
 }
 
-// Write writes the release and returns its folders.
+// Write writes the release and returns its folders. Its checksums include files of the version that are in Out already.
 func (r Release) Write() ([]string, error) {
 	mains, err := filepath.Glob(filepath.Join(r.Root, "providers", "*", "main.go"))
 	if err != nil {
@@ -54,7 +57,54 @@ func (r Release) Write() ([]string, error) {
 			return nil, err
 		}
 	}
-	return append(folders, balancer, packed), nil
+	lists, err := r.lists()
+	return append(folders, balancer, packed, lists), err
+}
+
+// lists writes the lists of the release into their own folder, and returns it: images.txt has the images that a mirror needs, and
+// checksums.txt the SHA-256 of every file of the version, also of those that others wrote, with paths below Out.
+func (r Release) lists() (string, error) {
+	folder, err := r.folder("release")
+	if err != nil {
+		return "", err
+	}
+	files, err := filepath.Glob(filepath.Join(r.Out, "*", r.Version, "*"))
+	if err != nil {
+		return "", err
+	}
+	lists := map[string][]string{}
+	for _, file := range files {
+		if filepath.Dir(file) == folder {
+			continue
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		name, err := filepath.Rel(r.Out, file)
+		if err != nil {
+			return "", err
+		}
+		lists["checksums.txt"] = append(lists["checksums.txt"], fmt.Sprintf("%x  %s", sha256.Sum256(content), filepath.ToSlash(name)))
+		if filepath.Ext(file) == ".yaml" {
+			lists["images.txt"] = append(lists["images.txt"], Images(withDefaults(content))...)
+		}
+	}
+	for _, name := range charts.Names() {
+		images, err := charts.Images(r.Root, name, r.Release)
+		if err != nil {
+			return "", err
+		}
+		lists["images.txt"] = append(lists["images.txt"], images...)
+	}
+	for name, lines := range lists {
+		slices.Sort(lines)
+		text := strings.Join(slices.Compact(lines), "\n") + "\n"
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			return "", err
+		}
+	}
+	return folder, nil
 }
 
 // provider writes the files that clusterctl expects in the repository of a provider.

@@ -4,6 +4,8 @@
 package release
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -47,6 +49,47 @@ func TestReleaseImagesHaveVersion(t *testing.T) {
 			g.Expect(images).To(HaveEach(And(HavePrefix(tc.prefix), HaveSuffix(":v9.9.9"))), file)
 		}
 		g.Expect(components).To(BeNumerically(">", 3), "the components of each provider, and of the load balancer")
+	}
+}
+
+func TestReleaseListsTheImagesForAMirrorAndTheChecksumsOfAllFiles(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := Release{Release: docker.Release{Version: "v9.9.9", Registry: "registry:5000/team"}, Root: root, Out: t.TempDir()}
+	archive := filepath.Join(r.Out, "kubectl-fd", "v9.9.9", "kubectl-fd-linux-amd64.tar.gz")
+	g.Expect(os.MkdirAll(filepath.Dir(archive), 0o755)).To(Succeed())
+	g.Expect(os.WriteFile(archive, []byte("archive"), 0o600)).To(Succeed())
+	folders, err := r.Write()
+	g.Expect(err).NotTo(HaveOccurred())
+	lines := func(name string) []string {
+		text, err := os.ReadFile(filepath.Join(r.Out, "release", "v9.9.9", name))
+		g.Expect(err).NotTo(HaveOccurred())
+		return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	}
+	images := lines("images.txt")
+	g.Expect(images).To(HaveEach(MatchRegexp(`^[a-z0-9.:-]+(/[a-z0-9.-]+)+:v[0-9.]+$`)))
+	g.Expect(images).To(ContainElements(
+		"registry:5000/team/cluster-api-vsphere-controller:v9.9.9", "registry:5000/team/harvester-cloud-provider:v9.9.9",
+		HavePrefix("ghcr.io/kube-vip/kube-vip:"), HavePrefix("registry.k8s.io/cloud-pv-vsphere/cloud-provider-vsphere:"),
+		HavePrefix("registry.k8s.io/csi-vsphere/driver:")))
+	for _, file := range filesIn(t, folders) {
+		if !strings.HasSuffix(file, "components.yaml") {
+			continue
+		}
+		content, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, image := range imagesIn(t, content) {
+			g.Expect(images).To(ContainElement(image), file)
+		}
+	}
+	sums := lines("checksums.txt")
+	g.Expect(sums).To(ContainElement(HaveSuffix("  kubectl-fd/v9.9.9/kubectl-fd-linux-amd64.tar.gz")))
+	for _, file := range filesIn(t, folders[:len(folders)-1]) {
+		content, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		name, err := filepath.Rel(r.Out, file)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(sums).To(ContainElement(fmt.Sprintf("%x  %s", sha256.Sum256(content), name)))
 	}
 }
 
