@@ -1,0 +1,221 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// apiPages returns a page for each provider with the fields of its kinds.
+func apiPages(root string) (map[string]string, error) {
+	names, err := providers(root)
+	if err != nil {
+		return nil, err
+	}
+	pages := map[string]string{}
+	for _, name := range names {
+		crds, err := readCRDs(root, name)
+		if err != nil {
+			return nil, err
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "# %s API\n\nThe kinds of the %s provider, in the version in which the API server stores them. "+
+			"Field names end with `[]` for the items of a list, and with `{}` for the values of a map. "+
+			"`kubectl explain` shows the same fields of the installed version. See also [conditions](conditions.md) and "+
+			"[labels and annotations](labels.md).\n", title(name), title(name))
+		for _, crd := range crds {
+			if err := writeKind(&b, crd); err != nil {
+				return nil, err
+			}
+		}
+		pages["api-"+name+".md"] = b.String()
+	}
+	return pages, nil
+}
+
+// readCRDs returns the CRDs of a provider, those of its infrastructure first.
+func readCRDs(root, provider string) ([]apiextensionsv1.CustomResourceDefinition, error) {
+	var crds []apiextensionsv1.CustomResourceDefinition
+	for _, folder := range []string{"config", "config/*"} {
+		files, err := filepath.Glob(filepath.Join(root, "providers", provider, folder, "crd", "bases", "*.yaml"))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			var crd apiextensionsv1.CustomResourceDefinition
+			if err := yaml.UnmarshalStrict(content, &crd); err != nil {
+				return nil, fmt.Errorf("reading %s: %w", file, err)
+			}
+			crds = append(crds, crd)
+		}
+	}
+	return crds, nil
+}
+
+// writeKind writes the section of a kind.
+func writeKind(b *strings.Builder, crd apiextensionsv1.CustomResourceDefinition) error {
+	kind := crd.Spec.Names.Kind
+	stored := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
+	if stored < 0 {
+		return fmt.Errorf("CustomResourceDefinition %s has no storage version", crd.Name)
+	}
+	version := crd.Spec.Versions[stored]
+	fmt.Fprintf(b, "\n## %s\n\n%s\n\n- API version: %s\n- scope: %s\n", kind, text(version.Schema.OpenAPIV3Schema.Description),
+		code(crd.Spec.Group+"/"+version.Name), crd.Spec.Scope)
+	if len(crd.Spec.Names.ShortNames) > 0 {
+		fmt.Fprintf(b, "- short names: %s\n", codes(crd.Spec.Names.ShortNames))
+	}
+	for _, other := range crd.Spec.Versions {
+		if other.Served && !other.Storage {
+			fmt.Fprintf(b, "- also served: %s%s\n", code(other.Name), map[bool]string{true: ", deprecated"}[other.Deprecated])
+		}
+	}
+	properties := version.Schema.OpenAPIV3Schema.Properties
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if slices.Contains([]string{"apiVersion", "kind", "metadata"}, name) {
+			continue
+		}
+		rows := fields(name, properties[name], slices.Contains(version.Schema.OpenAPIV3Schema.Required, name))
+		fmt.Fprintf(b, "\n### %s %s\n\n%s", kind, name,
+			table([]string{"Field", "Type", "Default", "Required", "Validation", "Description"}, rows))
+	}
+	return nil
+}
+
+// fields returns a row for a field, and one for every field in it, in alphabetical order.
+func fields(path string, schema apiextensionsv1.JSONSchemaProps, required bool) [][]string {
+	row := []string{code(path), typeOf(schema), "", "", text(strings.Join(validations(schema), "; ")), text(schema.Description)}
+	if schema.Default != nil {
+		row[2] = code(string(schema.Default.Raw))
+	}
+	if required {
+		row[3] = "yes"
+	}
+	rows := [][]string{row}
+	path, schema = inner(path, schema)
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		rows = append(rows, fields(path+"."+name, schema.Properties[name], slices.Contains(schema.Required, name))...)
+	}
+	return rows
+}
+
+// inner returns the path and schema of the innermost items of a list or values of a map.
+func inner(path string, schema apiextensionsv1.JSONSchemaProps) (string, apiextensionsv1.JSONSchemaProps) {
+	switch {
+	case schema.Items != nil && schema.Items.Schema != nil:
+		return inner(path+"[]", *schema.Items.Schema)
+	case schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil:
+		return inner(path+"{}", *schema.AdditionalProperties.Schema)
+	}
+	return path, schema
+}
+
+// typeOf returns the type of a field.
+func typeOf(schema apiextensionsv1.JSONSchemaProps) string {
+	switch {
+	case schema.XIntOrString:
+		return "integer or string"
+	case schema.Items != nil && schema.Items.Schema != nil:
+		return "list of " + typeOf(*schema.Items.Schema)
+	case schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil:
+		return "map of " + typeOf(*schema.AdditionalProperties.Schema)
+	case schema.Type == "":
+		return "any"
+	case schema.Format != "":
+		return schema.Type + " (" + schema.Format + ")"
+	}
+	return schema.Type
+}
+
+// validations returns what the API server verifies of a value, apart from its type.
+func validations(schema apiextensionsv1.JSONSchemaProps) []string {
+	rules := enumeration(schema)
+	number := func(name string, value *float64) {
+		if value != nil {
+			rules = append(rules, fmt.Sprintf("%s %v", name, *value))
+		}
+	}
+	count := func(unit string, least, most *int64) {
+		switch {
+		case least != nil && most != nil:
+			rules = append(rules, fmt.Sprintf("%d to %d %s", *least, *most, plural(*most, unit)))
+		case least != nil:
+			rules = append(rules, fmt.Sprintf("at least %d %s", *least, plural(*least, unit)))
+		case most != nil:
+			rules = append(rules, fmt.Sprintf("at most %d %s", *most, plural(*most, unit)))
+		}
+	}
+	number("minimum", schema.Minimum)
+	number("maximum", schema.Maximum)
+	count("character", schema.MinLength, schema.MaxLength)
+	count("item", schema.MinItems, schema.MaxItems)
+	count("key", schema.MinProperties, schema.MaxProperties)
+	if schema.Pattern != "" {
+		rules = append(rules, "pattern `"+schema.Pattern+"`")
+	}
+	if len(schema.XListMapKeys) > 0 {
+		rules = append(rules, "unique by `"+strings.Join(schema.XListMapKeys, "`, `")+"`")
+	}
+	for _, rule := range schema.XValidations {
+		if rule.Message != "" {
+			rules = append(rules, rule.Message)
+		} else {
+			rules = append(rules, "`"+rule.Rule+"`")
+		}
+	}
+	return append(rules, itemValidations(schema)...)
+}
+
+// enumeration returns the values that are allowed, if only some are.
+func enumeration(schema apiextensionsv1.JSONSchemaProps) []string {
+	if len(schema.Enum) == 0 {
+		return nil
+	}
+	values := make([]string, len(schema.Enum))
+	for i, value := range schema.Enum {
+		values[i] = "`" + strings.Trim(string(value.Raw), `"`) + "`"
+		if string(value.Raw) == `""` {
+			values[i] = "empty"
+		}
+	}
+	return []string{"one of " + strings.Join(values, ", ")}
+}
+
+func plural(count int64, noun string) string {
+	if count == 1 {
+		return noun
+	}
+	return noun + "s"
+}
+
+// itemValidations returns what the API server verifies of each item of a list or value of a map.
+func itemValidations(schema apiextensionsv1.JSONSchemaProps) []string {
+	var of *apiextensionsv1.JSONSchemaProps
+	switch {
+	case schema.Items != nil:
+		of = schema.Items.Schema
+	case schema.AdditionalProperties != nil:
+		of = schema.AdditionalProperties.Schema
+	}
+	if of == nil {
+		return nil
+	}
+	var rules []string
+	for _, rule := range validations(*of) {
+		rules = append(rules, "each: "+rule)
+	}
+	return rules
+}
