@@ -15,9 +15,7 @@ import (
 // Reference returns the reference pages by file name, as Markdown. They are generated from the code below root, and stored nowhere.
 func Reference(root string) (map[string]string, error) {
 	pages := map[string]string{}
-	for _, generate := range []func(root string) (map[string]string, error){
-		apiPages,
-	} {
+	for _, generate := range generators() {
 		generated, err := generate(root)
 		if err != nil {
 			return nil, fmt.Errorf("generating the reference: %w", err)
@@ -25,6 +23,11 @@ func Reference(root string) (map[string]string, error) {
 		maps.Copy(pages, generated)
 	}
 	return pages, nil
+}
+
+// generators returns the functions that generate the pages from the code below root.
+func generators() []func(root string) (map[string]string, error) {
+	return []func(root string) (map[string]string, error){apiPages, flagsPage}
 }
 
 // providers returns the names of the providers: the folders of providers.

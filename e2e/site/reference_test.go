@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// repository is the root folder.
-const repository = "../.."
+// sources is the root folder of the repository.
+const sources = "../.."
 
 // section returns the part of a page below a heading, up to the next heading of the same or a higher level.
 func section(page, heading string) string {
@@ -81,10 +81,10 @@ func everyField(path string, schema map[string]any, visit func(path string, sche
 func TestAPIPagesShowEveryFieldOfEveryStoredVersion(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	pages, err := apiPages(repository)
+	pages, err := apiPages(sources)
 	g.Expect(err).NotTo(HaveOccurred())
 	kinds, seen := 0, 0
-	g.Expect(filepath.WalkDir(filepath.Join(repository, "providers"), func(path string, _ os.DirEntry, err error) error {
+	g.Expect(filepath.WalkDir(filepath.Join(sources, "providers"), func(path string, _ os.DirEntry, err error) error {
 		if err != nil || !strings.Contains(path, "/config/") || filepath.Base(filepath.Dir(path)) != "bases" {
 			return err
 		}
@@ -96,7 +96,7 @@ func TestAPIPagesShowEveryFieldOfEveryStoredVersion(t *testing.T) {
 		g.Expect(yaml.Unmarshal(content, &crd)).To(Succeed())
 		spec := crd["spec"].(map[string]any)
 		kind := spec["names"].(map[string]any)["kind"].(string)
-		provider := strings.Split(strings.TrimPrefix(path, filepath.Join(repository, "providers")+"/"), "/")[0]
+		provider := strings.Split(strings.TrimPrefix(path, filepath.Join(sources, "providers")+"/"), "/")[0]
 		of := section(pages["api-"+provider+".md"], "## "+kind)
 		g.Expect(of).NotTo(BeEmpty(), "api-%s.md has a section %s", provider, kind)
 		shown := map[string]map[string]string{}
