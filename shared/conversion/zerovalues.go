@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// ZeroValuesAnnotation holds, while an object is converted to one version, the zero values with which it was written in the
+	// ZeroValuesAnnotation on an infrastructure object holds, while it is converted to one version, the zero values with which it was written in the
 	// other: empty strings, lists and maps, 0 and false. Types omit them when an object is encoded to JSON. Without them, every
 	// time a client applies the object it finds a difference, writes it, and increases the generation.
 	//

@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// uninitialized is the taint of a Node whose kubelet expects a cloud provider to initialize it.
+// uninitialized on a Node is the taint of a kubelet that expects a cloud provider to initialize the Node.
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 
 // Uninitialized reports whether a cloud provider must still initialize the Node. It sets zone and region when it does.

@@ -26,9 +26,12 @@ const mark = "faultline-spread"
 // A MachineDeployment with one of these annotations is scaled by the cluster autoscaler, one with the label by Karpenter. They
 // mark the machines that they want to remove.
 const (
+	// autoscalerMinimum on a MachineDeployment is the annotation with the least number of machines for the cluster autoscaler.
 	autoscalerMinimum = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
+	// autoscalerMaximum on a MachineDeployment is the annotation with the greatest number of machines for the cluster autoscaler.
 	autoscalerMaximum = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
-	karpenterMember   = "node.cluster.x-k8s.io/karpenter-member"
+	// karpenterMember on a MachineDeployment is the label of those that Karpenter scales.
+	karpenterMember = "node.cluster.x-k8s.io/karpenter-member"
 )
 
 // selectNone selects no machines.

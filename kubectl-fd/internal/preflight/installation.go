@@ -62,6 +62,7 @@ func (e *examination) installed(label string) (*unstructured.Unstructured, versi
 	return nil, version{}, false
 }
 
+// providerLabel on the objects of a provider is its name for clusterctl.
 const providerLabel = "cluster.x-k8s.io/provider"
 
 // container returns the container named manager of a Deployment; an empty one if none exists.

@@ -14,7 +14,7 @@ import (
 	"github.com/faultline-io/faultline/shared/rules"
 )
 
-// clonedFrom is the annotation in which Cluster API records the template of a machine.
+// clonedFrom on an infrastructure machine is the annotation in which Cluster API records its template.
 const clonedFrom = "cluster.x-k8s.io/cloned-from-name"
 
 // refused reports objects whose creation this provider's webhooks would reject, by the webhooks' own rules. Existing objects are

@@ -19,9 +19,9 @@ import (
 const (
 	// ConfigMapName is the name of the ConfigMaps that held addresses before IPPools existed.
 	ConfigMapName = "kubevip"
-	// converted is the annotation on such a ConfigMap that has been converted.
+	// converted on such a ConfigMap is the annotation that it has been converted.
 	converted = LoadBalancerGroup + "/after-conversion"
-	// onNetwork is the annotation of a load balancer that names its network.
+	// onNetwork on a LoadBalancer is the annotation that names its network.
 	onNetwork = LoadBalancerGroup + "/network"
 )
 

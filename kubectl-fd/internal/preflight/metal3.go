@@ -16,12 +16,13 @@ import (
 )
 
 const (
-	// hostDomain is the label of a host with its failure domain, hostOf the annotation of a Metal3Machine with its host.
+	// hostDomain on a BareMetalHost is the label with its failure domain.
 	hostDomain = Group + "/failure-domain"
-	hostOf     = "metal3.io/BareMetalHost"
-	// hostDetached is the annotation of a host that the bare-metal operator does not manage.
+	// hostOf on a Metal3Machine is the annotation with its host.
+	hostOf = "metal3.io/BareMetalHost"
+	// hostDetached on a BareMetalHost is the annotation of a host that the bare-metal operator does not manage.
 	hostDetached = "baremetalhost.metal3.io/detached"
-	// copiedPrefixes is the annotation of a Metal3Cluster with the prefixes of labels that are copied from hosts to Nodes.
+	// copiedPrefixes on a Metal3Cluster is the annotation with the prefixes of labels that are copied from hosts to Nodes.
 	copiedPrefixes = "metal3.io/metal3-label-sync-prefixes"
 )
 

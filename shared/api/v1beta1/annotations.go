@@ -39,7 +39,7 @@ const LabelsFromMachineAnnotation = "faultline.io/labels-from-machine"
 // in Machine.spec.failureDomain. The label topology.kubernetes.io/zone may use another name for it.
 const FailureDomainAnnotation = "infrastructure.cluster.x-k8s.io/failure-domain"
 
-// AllowedNamespacesAnnotation on an object lists the namespaces from which it may be used, separated by commas; "*" allows all.
+// AllowedNamespacesAnnotation on a Secret or ConfigMap lists the namespaces from which it may be used, separated by commas; "*" allows all.
 const AllowedNamespacesAnnotation = "faultline.io/allowed-namespaces"
 
 // Attributes of a published failure domain that become labels of Nodes.

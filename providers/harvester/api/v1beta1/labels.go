@@ -103,7 +103,7 @@ const (
 	// ImageIDAnnotation on a PersistentVolumeClaim is the namespace/name of the VirtualMachineImage that the volume is created from.
 	ImageIDAnnotation = "harvesterhci.io/imageId"
 
-	// WitnessLabel marks a host of Harvester that runs no virtual machines.
+	// WitnessLabel on a host of Harvester marks it as one that runs no virtual machines.
 	WitnessLabel = "node-role.harvesterhci.io/witness"
 )
 
@@ -121,13 +121,13 @@ const (
 	// ClusterFinalizer keeps a HarvesterCluster until its machines, its load balancer and its pools are deleted.
 	ClusterFinalizer = "harvester.infrastructure.cluster.x-k8s.io/finalizer"
 
-	// ClusterFinalizerLegacy is the earlier spelling of ClusterFinalizer.
+	// ClusterFinalizerLegacy on a HarvesterCluster is the earlier spelling of ClusterFinalizer.
 	ClusterFinalizerLegacy = "harvester.infrastructure.cluster.x-k8s.io"
 
 	// MachineFinalizer keeps a HarvesterMachine until its VirtualMachine and volumes are deleted and its address is released.
 	MachineFinalizer = "harvestermachine.infrastructure.cluster.x-k8s.io/finalizer"
 
-	// MachineFinalizerLegacy is the earlier spelling of MachineFinalizer.
+	// MachineFinalizerLegacy on a HarvesterMachine is the earlier spelling of MachineFinalizer.
 	MachineFinalizerLegacy = "harvestermachine.infrastructure.cluster.x-k8s.io"
 
 	// IdentitySecretFinalizer keeps the Secret named by spec.identitySecret until no HarvesterCluster uses it.

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// writersAnnotation on a pool names the writers that may have a write in flight that adds a holder to a block, and the sections of
+	// writersAnnotation on an IPPool names the writers that may have a write in flight that adds a holder to a block, and the sections of
 	// these blocks.
 	writersAnnotation = "loadbalancer.harvesterhci.io/writers"
-	// fencedAnnotation is changed only to give an object a new resourceVersion.
+	// fencedAnnotation on an IPPool or IPPoolBlock is changed only to give it a new resourceVersion.
 	fencedAnnotation = "loadbalancer.harvesterhci.io/fenced"
 	// maxOpen is the approximate number of sections that a writer has open. The next writer must fence their blocks.
 	maxOpen = 16

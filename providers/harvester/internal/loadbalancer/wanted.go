@@ -34,8 +34,8 @@ const (
 	// defaultPort is the default port of the API server.
 	defaultPort = 6443
 
-	// withoutEndpoints makes kube-vip announce a Service without endpoints. kube-vip 1.2 and later would not, and no machine is created
-	// before the address is known.
+	// withoutEndpoints on a Service is the annotation that makes kube-vip announce it without endpoints. kube-vip 1.2 and later would not,
+	// and no machine is created before the address is known.
 	withoutEndpoints = "kube-vip.io/allow-reconcile-without-endpoints"
 )
 

@@ -13,7 +13,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// useLabel on an IPPool that was created for a cluster names its purpose.
+// useLabel on an IPPool names its purpose, if it was created for a cluster.
 const useLabel = "infrastructure.cluster.x-k8s.io/harvester-pool-for"
 
 // PoolUse is the purpose of a pool; it is part of its name.

@@ -26,7 +26,9 @@ const (
 // Labels of virtual machines with logical failure domains. They keep the former names: KubeVirt does not relabel the pods of
 // running virtual machines, and the affinity of new ones must select them.
 const (
-	keyLabel   = "infrastructure.cluster.x-k8s.io/distribution-key"
+	// keyLabel on the template of a VirtualMachine names the logical failure domain of the machine.
+	keyLabel = "infrastructure.cluster.x-k8s.io/distribution-key"
+	// classLabel on the template of a VirtualMachine names the class of its logical failure domains.
 	classLabel = "infrastructure.cluster.x-k8s.io/distribution-class"
 )
 

@@ -14,7 +14,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
-// runsMachinesLabel is set by KubeVirt. It is "false" while KubeVirt cannot start virtual machines on a host.
+// runsMachinesLabel on a host of Harvester is set by KubeVirt. It is "false" while KubeVirt cannot start virtual machines on a host.
 const runsMachinesLabel = "kubevirt.io/schedulable"
 
 // namesInMessage limits how many hosts or domains a message lists.

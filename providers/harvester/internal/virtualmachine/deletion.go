@@ -15,7 +15,7 @@ import (
 // finalizerGrace is how long the deletion of a virtual machine may take before its remaining finalizers are reported.
 const finalizerGrace = time.Minute
 
-// snapshotFinalizer is Harvester's finalizer while it removes the snapshots of a virtual machine.
+// snapshotFinalizer keeps a VirtualMachine while Harvester removes its snapshots.
 const snapshotFinalizer = "VMController.CleanupPVCAndSnapshot"
 
 // Deletion is a virtual machine that is being deleted. VM is nil if only its instance still exists, and VMI is nil without an instance.

@@ -12,7 +12,8 @@ import (
 // conversion.Lossless. The hub's deprecated status keeps fields that only v1alpha1 has. Specs that are the same in both versions
 // are converted by a type conversion, which does not compile if one of them gets an additional field.
 
-// v1alpha1Annotation would hold fields that only v1alpha1 has. It stays unused because the hub has a field for each.
+// v1alpha1Annotation on an infrastructure object would hold fields that only v1alpha1 has. It stays unused because the hub has a field for
+// each.
 const v1alpha1Annotation = "conversion.infrastructure.cluster.x-k8s.io/v1alpha1"
 
 func clusterToHub(src *v1alpha1.HarvesterCluster, dst *infrav1.HarvesterCluster) {

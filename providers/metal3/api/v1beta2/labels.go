@@ -37,7 +37,7 @@ const (
 	// recover.
 	UnhealthyAnnotation = "capm3.metal3.io/unhealthy"
 
-	// LegacyUnhealthyAnnotation is the former spelling of UnhealthyAnnotation.
+	// LegacyUnhealthyAnnotation on a BareMetalHost is the former spelling of UnhealthyAnnotation.
 	LegacyUnhealthyAnnotation = "capi.metal3.io/unhealthy"
 
 	// MachineFailedAnnotation on a BareMetalHost is the time at which it was released by a machine that was unhealthy or whose
@@ -53,8 +53,8 @@ const (
 	// Nodes.
 	LabelSyncPrefixesAnnotation = "metal3.io/metal3-label-sync-prefixes"
 
-	// RemediationRebootAnnotationPrefix followed by the UID of a Metal3Remediation is the annotation on a BareMetalHost that
-	// keeps the host powered off during the remediation.
+	// RemediationRebootAnnotationPrefix on a BareMetalHost, with the UID of a Metal3Remediation at its end, keeps the host powered off
+	// during the remediation.
 	RemediationRebootAnnotationPrefix = "reboot.metal3.io/metal3-remediation-"
 
 	// NodeLabelsBackupAnnotation on a Metal3Remediation holds, as JSON, the labels of the Node that the remediation has deleted.

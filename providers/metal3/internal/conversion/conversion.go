@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/shared/conversion"
 )
 
-// KeptAnnotation holds, on stored objects, the fields that only v1beta1 has.
+// KeptAnnotation on an infrastructure object holds, while it is stored, the fields that only v1beta1 has.
 const KeptAnnotation = "conversion.infrastructure.cluster.x-k8s.io/v1beta1"
 
 // Converters holds the converters of all kinds.

@@ -13,7 +13,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// ClusterFinalizer allows cleanup before a VSphereCluster is deleted.
+// ClusterFinalizer protects a VSphereCluster until its resources are cleaned up.
 const ClusterFinalizer = "vspherecluster.infrastructure.cluster.x-k8s.io"
 
 // VSphereClusterSpec defines the desired state of VSphereCluster.

@@ -7,64 +7,64 @@ import "k8s.io/apimachinery/pkg/types"
 
 // Labels for finding pools. Both are derived from the spec and set when a pool is written.
 const (
-	// VLANLabel is the VLAN of the pool's network, or 0 if it has none. On a load balancer of a guest cluster it is the VLAN of the
+	// VLANLabel on an IPPool is the VLAN of its network, or 0 if it has none. On a LoadBalancer of a guest cluster it is the VLAN of the
 	// cluster's network.
 	VLANLabel = "loadbalancer.harvesterhci.io/vid"
 
-	// GlobalPoolLabel is "true" on the pool that every load balancer may use, and "false" on other pools.
+	// GlobalPoolLabel on an IPPool is "true" if every LoadBalancer may use it, else "false".
 	GlobalPoolLabel = "loadbalancer.harvesterhci.io/global-ip-pool"
 )
 
-// GuestClusterLabel on a load balancer is the name of the guest cluster whose cloud provider created it.
+// GuestClusterLabel on a LoadBalancer is the name of the guest cluster whose cloud provider created it.
 const GuestClusterLabel = "cloudprovider.harvesterhci.io/cluster"
 
-// ClusterUIDAnnotation on a load balancer is the UID of the namespace kube-system of the guest cluster whose cloud provider created it.
+// ClusterUIDAnnotation on a LoadBalancer is the UID of the namespace kube-system of the guest cluster whose cloud provider created it.
 // Two clusters may have the same name.
 const ClusterUIDAnnotation = "cloudprovider.harvesterhci.io/cluster-uid"
 
 const (
-	// MachineClusterLabel on a virtual machine is the name of its guest cluster.
+	// MachineClusterLabel on a VirtualMachine is the name of its guest cluster.
 	MachineClusterLabel = "guestcluster.harvesterhci.io/name"
 
-	// CreatorLabel on a virtual machine names its creator.
+	// CreatorLabel on a VirtualMachine names its creator.
 	CreatorLabel = "harvesterhci.io/creator"
 
 	// RancherCreator is the value of CreatorLabel for machines of guest clusters that Rancher creates.
 	RancherCreator = "docker-machine-driver-harvester"
 
-	// RemovalAnnotation is "true" on the virtual machines of a guest cluster that is being removed.
+	// RemovalAnnotation on a VirtualMachine is "true" while its guest cluster is being removed.
 	RemovalAnnotation = "harvesterhci.io/removeAllPersistentVolumeClaims"
 
-	// GoesWithAnnotation on a load balancer is the name of a virtual machine of its guest cluster that is being removed. The load
+	// GoesWithAnnotation on a LoadBalancer is the name of a virtual machine of its guest cluster that is being removed. The load
 	// balancer is deleted after that machine, if it is the last one.
 	GoesWithAnnotation = "loadbalancer.harvesterhci.io/goes-with"
 
-	// MachinesSeenAnnotation on a load balancer is "true" if its guest cluster has had virtual machines in its namespace that Rancher
+	// MachinesSeenAnnotation on a LoadBalancer is "true" if its guest cluster has had virtual machines in its namespace that Rancher
 	// created. When they and their disks are deleted, the cluster is deleted, too.
 	MachinesSeenAnnotation = "loadbalancer.harvesterhci.io/machines-seen"
 )
 
 // Annotations with which a load balancer states its requirements for a pool.
 const (
-	// NetworkAnnotation is the network of the guest cluster, as namespace/name.
+	// NetworkAnnotation on a LoadBalancer is the network of its guest cluster, as namespace/name.
 	NetworkAnnotation = "loadbalancer.harvesterhci.io/network"
 
-	// ProjectAnnotation is the project of Rancher that the load balancer's namespace is in, as cluster/project.
+	// ProjectAnnotation on a LoadBalancer is the project of Rancher that its namespace is in, as cluster/project.
 	ProjectAnnotation = "loadbalancer.harvesterhci.io/project"
 
-	// NamespaceAnnotation is the load balancer's namespace.
+	// NamespaceAnnotation on a LoadBalancer is its namespace.
 	NamespaceAnnotation = "loadbalancer.harvesterhci.io/namespace"
 
-	// ClusterAnnotation is the name of the guest cluster.
+	// ClusterAnnotation on a LoadBalancer is the name of its guest cluster.
 	ClusterAnnotation = "loadbalancer.harvesterhci.io/cluster"
 
-	// ManagementNetworkAnnotation is the network on which the guest cluster manages its machines. It is used if NetworkAnnotation is
-	// empty.
+	// ManagementNetworkAnnotation on a LoadBalancer is the network on which its guest cluster manages its machines. It is used if
+	// NetworkAnnotation is empty.
 	ManagementNetworkAnnotation = "cloudprovider.harvesterhci.io/managementNetwork"
 )
 
-// BackendServersAnnotation holds, as a JSON list, the addresses of the machines that a client of v1alpha1 wants behind the load balancer.
-// It is removed when the load balancer selects these machines.
+// BackendServersAnnotation on a LoadBalancer holds, as a JSON list, the addresses of the machines that a client of v1alpha1 wants behind
+// it. It is removed when the LoadBalancer selects these machines.
 const BackendServersAnnotation = "loadbalancer.harvesterhci.io/backend-servers"
 
 // All matches every project, namespace or guest cluster in the scope of a pool.
@@ -72,25 +72,25 @@ const All = "*"
 
 // Finalizers.
 const (
-	// LoadBalancerFinalizer keeps a load balancer until its Service is deleted and its address is released.
+	// LoadBalancerFinalizer keeps a LoadBalancer until its Service is deleted and its address is released.
 	LoadBalancerFinalizer = "wrangler.cattle.io/harvester-lb-controller"
 
-	// IPPoolFinalizer keeps a pool.
+	// IPPoolFinalizer keeps an IPPool while it has holders.
 	IPPoolFinalizer = "wrangler.cattle.io/harvester-ipam-controller"
 
-	// VMFinalizer was set on every virtual machine before Faultline. Faultline does not need it.
+	// VMFinalizer on a VirtualMachine was set before Faultline, which does not need it.
 	VMFinalizer = "wrangler.cattle.io/harvester-lb-vm-controller"
 
-	// VMIFinalizer was set on every virtual machine instance before Faultline.
+	// VMIFinalizer on a VirtualMachineInstance was set before Faultline, which does not need it.
 	VMIFinalizer = "wrangler.cattle.io/harvester-lb-vmi-controller"
 )
 
 const (
-	// ServiceLabel is "true" on the Service and on the EndpointSlices of a load balancer.
+	// ServiceLabel on the Service and the EndpointSlices of a LoadBalancer is "true".
 	ServiceLabel = "loadbalancer.harvesterhci.io/servicelb"
 
-	// ClaimsAnnotation lists the pools, separated by commas, in which a load balancer may hold an address in addition to the one in its
-	// status: the pool that it is being allocated an address from and the pool that it has to release one to.
+	// ClaimsAnnotation on a LoadBalancer lists the pools, separated by commas, in which it may hold an address in addition to the one in
+	// its status: the pool that it is being allocated an address from and the pool that it has to release one to.
 	ClaimsAnnotation = "loadbalancer.harvesterhci.io/claims"
 )
 
@@ -101,11 +101,11 @@ const (
 	PlaceholderIPv6Address = "100::ffff" // in the discard-only prefix
 )
 
-// ReleaseAnnotation on a pool, with the value "<address>: <namespace>/<name>", releases the address of a load balancer that no longer
+// ReleaseAnnotation on an IPPool, with the value "<address>: <namespace>/<name>", releases the address of a LoadBalancer that no longer
 // exists.
 const ReleaseAnnotation = "loadbalancer.harvesterhci.io/manuallyReleaseIP"
 
-// ConvertedAnnotation is "true" on the ConfigMap whose ranges were converted to pools, and on these pools.
+// ConvertedAnnotation on a ConfigMap whose ranges were converted to IPPools, and on these IPPools, is "true".
 const ConvertedAnnotation = "loadbalancer.harvesterhci.io/after-conversion"
 
 // BalancersMetric is the number of load balancers by workload, ready and reason.

@@ -16,8 +16,8 @@ const (
 	// VLANLabel on a NetworkAttachmentDefinition is its VLAN.
 	VLANLabel = "network.harvesterhci.io/vlan-id"
 
-	// HostNetworkLabelPrefix is the prefix of host labels, and of the
-	// affinity terms that Harvester adds for networks.
+	// HostNetworkLabelPrefix on a host of Harvester precedes the name of a cluster network that the host has. The affinity terms that
+	// Harvester adds for networks have it, too.
 	HostNetworkLabelPrefix = "network.harvesterhci.io/"
 )
 

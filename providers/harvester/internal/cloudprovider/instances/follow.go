@@ -32,8 +32,9 @@ import (
 const (
 	// machineAnnotation on a Node names its virtual machine on Harvester.
 	machineAnnotation = "cloudprovider.harvesterhci.io/virtual-machine"
-	// zoneAnnotation and regionAnnotation on a Node record the values of the labels that this controller has set.
-	zoneAnnotation   = "cloudprovider.harvesterhci.io/zone"
+	// zoneAnnotation on a Node records the value of the zone label that this controller has set.
+	zoneAnnotation = "cloudprovider.harvesterhci.io/zone"
+	// regionAnnotation on a Node records the value of the region label that this controller has set.
 	regionAnnotation = "cloudprovider.harvesterhci.io/region"
 )
 

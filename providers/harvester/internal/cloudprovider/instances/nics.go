@@ -12,6 +12,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 )
 
+// controlPlaneLabel on a Node marks it as one of the control plane.
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
 // NIC returns the name of the interface in a network on the Nodes that announce addresses: each of them can announce an address of that

@@ -22,7 +22,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer"
 )
 
-// projectAnnotation on a namespace is its project, as cluster:project.
+// projectAnnotation on a Namespace is its project, as cluster:project.
 const projectAnnotation = "field.cattle.io/projectId"
 
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get

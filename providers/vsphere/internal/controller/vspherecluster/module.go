@@ -23,8 +23,8 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// creatingModuleAnnotation records that a cluster module is about to be created, and the modules that existed before. A module
-// has no name, so one that was created but not recorded can be identified only by its absence from that list.
+// creatingModuleAnnotation on a VSphereCluster records that a cluster module is about to be created, and the modules that existed
+// before. A module has no name, so one that was created but not recorded can be identified only by its absence from that list.
 const creatingModuleAnnotation = "faultline.io/creating-cluster-module"
 
 // creatingModule is the value of the annotation.

@@ -17,7 +17,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// esxiHostLabel is upstream's label, which Cluster API copies from the Machine to its Node.
+// esxiHostLabel on a Machine is the ESXi host that runs it. Cluster API copies the label to the Node.
 const esxiHostLabel = "node.cluster.x-k8s.io/esxi-host"
 
 const providerIDPrefix = "vsphere://"

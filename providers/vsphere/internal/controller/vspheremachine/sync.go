@@ -15,7 +15,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// thumbprintAnnotation holds the thumbprint last copied to a VSphereVM.
+// thumbprintAnnotation on a VSphereMachine holds the thumbprint last copied to a VSphereVM.
 const thumbprintAnnotation = "faultline.io/thumbprint"
 
 // sync copies mutable fields to the VSphereVM: the power-off mode and the thumbprint of its vCenter until it no longer exists,

@@ -19,7 +19,7 @@ import (
 	"github.com/faultline-io/faultline/shared/status"
 )
 
-// metadataHashAnnotation holds the hash of the network configuration last given to the guest.
+// metadataHashAnnotation on a VSphereVM holds the hash of the network configuration last given to the guest.
 const metadataHashAnnotation = "faultline.io/metadata-hash"
 
 // ensureGroup adds the machine to the VM group of its failure domain before it is powered on, because the rule between the

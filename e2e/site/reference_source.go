@@ -1,0 +1,179 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// module is the prefix of the import paths of the repository's packages.
+const module = "github.com/faultline-io/faultline/"
+
+// constant is a string constant of the code.
+type constant struct {
+	// Folder is the folder of its package, relative to the root, with slashes. File is the name of its file.
+	Folder, File string
+	Name, Value  string
+	// Doc is its doc comment, on one line.
+	Doc string
+}
+
+// declared is a constant whose value is not resolved yet.
+type declared struct {
+	constant
+	value ast.Expr
+	// imports has the import paths of its file by the name that the file uses.
+	imports map[string]string
+}
+
+// constants returns the string constants of the product: of shared, providers and kubectl-fd without tests and simulators.
+func constants(root string) ([]constant, error) {
+	r := resolver{map[string]map[string]*declared{}}
+	var order []*declared
+	for _, folder := range []string{"shared", "providers", "kubectl-fd"} {
+		err := sourceFiles(filepath.Join(root, folder), func(file string) error {
+			relative, err := filepath.Rel(root, file)
+			if err != nil {
+				return err
+			}
+			found, err := declarations(file, path.Dir(filepath.ToSlash(relative)))
+			r.add(found)
+			order = append(order, found...)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	var all []constant
+	for _, one := range order {
+		if one.Value = r.value(one, one.value); one.Value != "" {
+			all = append(all, one.constant)
+		}
+	}
+	return all, nil
+}
+
+// sourceFiles calls visit for the Go files of the product below a folder.
+func sourceFiles(folder string, visit func(file string) error) error {
+	return filepath.WalkDir(folder, func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && isForTests(entry.Name()):
+			return fs.SkipDir
+		case filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go"):
+			return nil
+		}
+		return visit(file)
+	})
+}
+
+// isForTests reports whether a folder has code that the product does not contain.
+func isForTests(folder string) bool {
+	return folder == "simulator" || strings.HasPrefix(folder, "test") || folder == "simulation" || strings.HasSuffix(folder, "test")
+}
+
+// declarations returns the constants that a file declares.
+func declarations(file, folder string) ([]*declared, error) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	imports := map[string]string{}
+	for _, one := range parsed.Imports {
+		imported, err := strconv.Unquote(one.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		name := path.Base(imported)
+		if one.Name != nil {
+			name = one.Name.Name
+		}
+		imports[name] = imported
+	}
+	var all []*declared
+	for _, declaration := range parsed.Decls {
+		group, ok := declaration.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range group.Specs {
+			spec := spec.(*ast.ValueSpec)
+			for i, value := range spec.Values {
+				all = append(all, &declared{
+					constant: constant{Folder: folder, File: filepath.Base(file), Name: spec.Names[i].Name, Doc: comment(group, spec)},
+					value:    value, imports: imports,
+				})
+			}
+		}
+	}
+	return all, nil
+}
+
+// comment returns the comment of a constant: the one above it, or after it in the same line.
+func comment(group *ast.GenDecl, spec *ast.ValueSpec) string {
+	of := spec.Doc
+	if of == nil && !group.Lparen.IsValid() {
+		of = group.Doc
+	}
+	if of == nil {
+		of = spec.Comment
+	}
+	return strings.Join(strings.Fields(of.Text()), " ")
+}
+
+// resolver finds the values of constants.
+type resolver struct {
+	packages map[string]map[string]*declared
+}
+
+func (r resolver) add(all []*declared) {
+	for _, one := range all {
+		if r.packages[one.Folder] == nil {
+			r.packages[one.Folder] = map[string]*declared{}
+		}
+		r.packages[one.Folder][one.Name] = one
+	}
+}
+
+// value returns the text of an expression of a declaration, and nothing if it is not known from the repository alone.
+func (r resolver) value(of *declared, expression ast.Expr) string {
+	switch e := expression.(type) {
+	case *ast.BasicLit:
+		text, _ := strconv.Unquote(e.Value) // No string has no text.
+		return text
+	case *ast.BinaryExpr:
+		if left, right := r.value(of, e.X), r.value(of, e.Y); left != "" && right != "" {
+			return left + right
+		}
+	case *ast.CallExpr: // A conversion.
+		if len(e.Args) == 1 {
+			return r.value(of, e.Args[0])
+		}
+	case *ast.Ident:
+		return r.constant(of.Folder, e.Name)
+	case *ast.SelectorExpr:
+		if name, ok := e.X.(*ast.Ident); ok {
+			if folder, ours := strings.CutPrefix(of.imports[name.Name], module); ours {
+				return r.constant(folder, e.Sel.Name)
+			}
+		}
+	}
+	return ""
+}
+
+func (r resolver) constant(folder, name string) string {
+	if one := r.packages[folder][name]; one != nil {
+		return r.value(one, one.value)
+	}
+	return ""
+}
