@@ -163,7 +163,7 @@ func pluginCommands(root string) ([]program, error) {
 	return all, nil
 }
 
-// printed returns what a command prints, with the home directory as $HOME.
+// printed returns what a command prints.
 func printed(folder, command string, arguments ...string) (string, error) {
 	run := exec.Command(command, arguments...) //nolint:noctx // the go command and programs of the repository, which end by themselves
 	run.Dir = folder
@@ -172,11 +172,7 @@ func printed(folder, command string, arguments ...string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("running %s in %s: %w\n%s", run, folder, err, output)
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", err
-	}
-	return strings.ReplaceAll(string(output), home+"/", "$HOME/"), nil
+	return string(output), nil
 }
 
 // environment returns only what the go command needs: flags may have their defaults from other variables.
@@ -192,6 +188,9 @@ func environment() []string {
 func parseHelp(help string) []flagSection {
 	flagLine := regexp.MustCompile(`^ {2,6}(?:-(\w), )?--([\w.-]+)(?: (.*?))? {3,}(\S.*)$`)
 	sections := []flagSection{{}}
+	if home, err := os.UserHomeDir(); err == nil { // Some defaults are below it.
+		help = strings.ReplaceAll(help, home+"/", "$HOME/")
+	}
 	for line := range strings.Lines(help) {
 		line = strings.TrimRight(line, "\n")
 		last := &sections[len(sections)-1]

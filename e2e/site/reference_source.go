@@ -4,6 +4,7 @@
 package site
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -36,7 +37,7 @@ type declared struct {
 
 // constants returns the string constants of the product: of shared, providers and kubectl-fd without tests and simulators.
 func constants(root string) ([]constant, error) {
-	r := resolver{map[string]map[string]*declared{}}
+	r := resolver{root: root, packages: map[string]map[string]*declared{}}
 	var order []*declared
 	for _, folder := range []string{"shared", "providers", "kubectl-fd"} {
 		err := sourceFiles(filepath.Join(root, folder), func(file string) error {
@@ -59,7 +60,7 @@ func constants(root string) ([]constant, error) {
 			all = append(all, one.constant)
 		}
 	}
-	return all, nil
+	return all, r.err
 }
 
 // sourceFiles calls visit for the Go files of the product below a folder.
@@ -133,10 +134,14 @@ func comment(group *ast.GenDecl, spec *ast.ValueSpec) string {
 
 // resolver finds the values of constants.
 type resolver struct {
+	root string
+	// packages has the constants by folder, or by import path if the package is Cluster API's.
 	packages map[string]map[string]*declared
+	// err is the first error of reading a package of Cluster API.
+	err error
 }
 
-func (r resolver) add(all []*declared) {
+func (r *resolver) add(all []*declared) {
 	for _, one := range all {
 		if r.packages[one.Folder] == nil {
 			r.packages[one.Folder] = map[string]*declared{}
@@ -145,11 +150,11 @@ func (r resolver) add(all []*declared) {
 	}
 }
 
-// value returns the text of an expression of a declaration, and nothing if it is not known from the repository alone.
-func (r resolver) value(of *declared, expression ast.Expr) string {
+// value returns the text of an expression of a declaration, and nothing if it is not text or of another project than Cluster API.
+func (r *resolver) value(of *declared, expression ast.Expr) string {
 	switch e := expression.(type) {
 	case *ast.BasicLit:
-		text, _ := strconv.Unquote(e.Value) // No string has no text.
+		text, _ := strconv.Unquote(e.Value) // A number has no text.
 		return text
 	case *ast.BinaryExpr:
 		if left, right := r.value(of, e.X), r.value(of, e.Y); left != "" && right != "" {
@@ -163,17 +168,50 @@ func (r resolver) value(of *declared, expression ast.Expr) string {
 		return r.constant(of.Folder, e.Name)
 	case *ast.SelectorExpr:
 		if name, ok := e.X.(*ast.Ident); ok {
-			if folder, ours := strings.CutPrefix(of.imports[name.Name], module); ours {
-				return r.constant(folder, e.Sel.Name)
-			}
+			return r.imported(of.imports[name.Name], e.Sel.Name)
 		}
 	}
 	return ""
 }
 
-func (r resolver) constant(folder, name string) string {
+func (r *resolver) constant(folder, name string) string {
 	if one := r.packages[folder][name]; one != nil {
 		return r.value(one, one.value)
 	}
 	return ""
+}
+
+// imported returns the value of a constant of an imported package.
+func (r *resolver) imported(importPath, name string) string {
+	if folder, ours := strings.CutPrefix(importPath, module); ours {
+		return r.constant(folder, name)
+	}
+	if !strings.HasPrefix(importPath, "sigs.k8s.io/cluster-api/") {
+		return ""
+	}
+	if r.packages[importPath] == nil {
+		r.packages[importPath] = map[string]*declared{}
+		r.err = cmp.Or(r.err, r.load(importPath))
+	}
+	return r.constant(importPath, name)
+}
+
+// load reads the constants of a package of Cluster API, in the version that e2e requires.
+func (r *resolver) load(importPath string) error {
+	folder, err := printed(filepath.Join(r.root, "e2e"), "go", "list", "-f", "{{.Dir}}", importPath)
+	if err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(folder), "*.go"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		found, err := declarations(file, importPath)
+		if err != nil {
+			return err
+		}
+		r.add(found)
+	}
+	return nil
 }

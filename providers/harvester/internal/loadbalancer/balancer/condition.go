@@ -26,16 +26,27 @@ const (
 
 // Reasons of the condition Ready when it is false.
 const (
-	reasonNoPool       = "NoPool"
-	reasonNotInScope   = "NotInScope"
-	reasonExhausted    = "PoolExhausted"
-	reasonModeChanged  = "IPAMChanged"
-	reasonForeign      = "NotOurs"
-	reasonRefused      = "Refused"
-	reasonWaiting      = "WaitingForAddress"
-	reasonNoBackends   = "NoBackendServers"
-	reasonUnhealthy    = "BackendServersUnhealthy"
-	reasonDeleting     = "Deleting"
+	// reasonNoPool surfaces when no IPPool suits the LoadBalancer, or the one that it names does not exist.
+	reasonNoPool = "NoPool"
+	// reasonNotInScope surfaces when the scope of the IPPool does not include the LoadBalancer.
+	reasonNotInScope = "NotInScope"
+	// reasonExhausted surfaces when the IPPool has no free address.
+	reasonExhausted = "PoolExhausted"
+	// reasonModeChanged surfaces when spec.ipam was changed while an address was in use.
+	reasonModeChanged = "IPAMChanged"
+	// reasonForeign surfaces when another Service or EndpointSlice has the name of the LoadBalancer.
+	reasonForeign = "NotOurs"
+	// reasonRefused surfaces when the API server rejects the Service, or spec.ipPool is not the name of an IPPool.
+	reasonRefused = "Refused"
+	// reasonWaiting surfaces while the Service has no address yet.
+	reasonWaiting = "WaitingForAddress"
+	// reasonNoBackends surfaces when the selector matches no running virtual machine with an address.
+	reasonNoBackends = "NoBackendServers"
+	// reasonUnhealthy surfaces when the health check succeeds for no virtual machine.
+	reasonUnhealthy = "BackendServersUnhealthy"
+	// reasonDeleting surfaces while the LoadBalancer is being deleted.
+	reasonDeleting = "Deleting"
+	// reasonReleaseFails surfaces when the address of a LoadBalancer that is being deleted cannot be released. It is retried.
 	reasonReleaseFails = "ReleaseFailed"
 )
 

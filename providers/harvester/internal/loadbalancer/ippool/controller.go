@@ -31,10 +31,15 @@ import (
 
 // Reasons of the condition Ready when it is false.
 const (
-	reasonRanges   = "RangesInvalid"
+	// reasonRanges surfaces when spec.ranges has no address, or overlaps with an older IPPool.
+	reasonRanges = "RangesInvalid"
+	// reasonSelector surfaces when another IPPool has the same priority and scope, so that neither is selected.
 	reasonSelector = "SelectorInvalid"
-	reasonTwice    = "AddressHeldTwice"
+	// reasonTwice surfaces when two holders are recorded for one address.
+	reasonTwice = "AddressHeldTwice"
+	// reasonAnothers surfaces when the address of a LoadBalancer is recorded for another holder.
 	reasonAnothers = "AddressHeldByAnother"
+	// reasonDeleting surfaces while the IPPool is being deleted and has holders.
 	reasonDeleting = "Deleting"
 )
 
