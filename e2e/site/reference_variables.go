@@ -1,0 +1,146 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
+)
+
+// variable is a variable of a provider's templates.
+type variable struct {
+	// Defaults has its defaults, Flavors the flavors with it, Required those without a default.
+	Defaults, Flavors, Required []string
+}
+
+// variablesPage returns the page of the variables of the cluster templates.
+func variablesPage(root string) (map[string]string, error) {
+	names, err := providers(root)
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	b.WriteString("# Template variables\n\nThe variables of the cluster templates, from the templates. " +
+		"`clusterctl generate cluster --list-variables` prints those of one flavor. A variable without a default has to be set.\n")
+	for _, name := range names {
+		variables, flavors, err := readVariables(root, name)
+		if err != nil {
+			return nil, err
+		}
+		about, err := explanations(root, name)
+		if err != nil {
+			return nil, err
+		}
+		rows := make([][]string, 0, len(variables))
+		for _, variable := range slices.Sorted(maps.Keys(variables)) {
+			v := variables[variable]
+			in := "all"
+			if slices.ContainsFunc(flavors, func(flavor string) bool { return !slices.Contains(v.Flavors, flavor) }) {
+				in = codes(v.Flavors)
+			}
+			rows = append(rows, []string{code(variable), defaults(*v), in, about[explained(variable)]})
+		}
+		fmt.Fprintf(&b, "\n## %s\n\nFlavors: %s. See [the templates](../templates/%s/README.md).\n\n%s",
+			title(name), codes(flavors), name, table([]string{"Variable", "Default", "Flavors", "Description"}, rows))
+	}
+	return map[string]string{"variables.md": b.String()}, nil
+}
+
+// readVariables returns the variables of a provider by name, and its flavors.
+func readVariables(root, provider string) (all map[string]*variable, flavors []string, err error) {
+	files, err := filepath.Glob(filepath.Join(root, "templates", provider, "*.yaml"))
+	if err != nil {
+		return nil, nil, err
+	}
+	all = map[string]*variable{}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, nil, err
+		}
+		found, err := yamlprocessor.NewSimpleProcessor().GetVariableMap(content)
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading the variables of %s: %w", file, err)
+		}
+		flavor := flavorOf(file)
+		if flavor != clusterClass {
+			flavors = append(flavors, flavor)
+		}
+		for name, value := range found {
+			if all[name] == nil {
+				all[name] = &variable{}
+			}
+			all[name].add(flavor, value)
+		}
+	}
+	slices.Sort(flavors)
+	return all, flavors, nil
+}
+
+func (v *variable) add(flavor string, value *string) {
+	v.Flavors = append(v.Flavors, flavor)
+	slices.Sort(v.Flavors)
+	switch {
+	case value == nil:
+		v.Required = append(v.Required, flavor)
+	case !slices.Contains(v.Defaults, *value):
+		v.Defaults = append(v.Defaults, *value)
+	}
+}
+
+// clusterClass stands for the file of the ClusterClass, which is no flavor.
+const clusterClass = "ClusterClass"
+
+// flavorOf returns the flavor of the file of a template.
+func flavorOf(file string) string {
+	name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+	switch {
+	case name == "cluster-template":
+		return "default"
+	case strings.HasPrefix(name, "clusterclass-"):
+		return clusterClass
+	}
+	return strings.TrimPrefix(name, "cluster-template-")
+}
+
+// defaults returns the cell of the defaults: empty if every flavor requires a value.
+func defaults(v variable) string {
+	var all []string
+	for _, value := range v.Defaults {
+		if value == "" {
+			all = append(all, "an empty text")
+		} else {
+			all = append(all, code(value))
+		}
+	}
+	if len(all) > 0 && len(v.Required) > 0 {
+		all = append(all, "none in "+codes(v.Required))
+	}
+	return strings.Join(all, ", ")
+}
+
+// explanations returns the descriptions of variables in the README of a provider's templates, with links relative to docs.
+func explanations(root, provider string) (map[string]string, error) {
+	content, err := os.ReadFile(filepath.Join(root, "templates", provider, "README.md"))
+	if err != nil {
+		return nil, err
+	}
+	about := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z0-9_]+)` \\|[^|]*\\| *(.*?) *\\|$").FindAllStringSubmatch(string(content), -1) {
+		about[row[1]] = strings.ReplaceAll(row[2], "](../../docs/", "](")
+	}
+	return about, nil
+}
+
+// explained returns the variable that explains another one: that of the first failure domain explains those of the second and third.
+func explained(name string) string {
+	return regexp.MustCompile("^([A-Z0-9]+_[A-Z]+_)[BC](|_.*)$").ReplaceAllString(name, "${1}A$2")
+}
