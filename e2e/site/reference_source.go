@@ -35,24 +35,14 @@ type declared struct {
 	imports map[string]string
 }
 
-// constants returns the string constants of the product: of shared, providers and kubectl-fd without tests and simulators.
+// product has the folders of the code that is released.
+func product() []string { return []string{"shared", "providers", "kubectl-fd"} }
+
+// constants returns the string constants of the product, in the order of the code.
 func constants(root string) ([]constant, error) {
-	r := resolver{root: root, packages: map[string]map[string]*declared{}}
-	var order []*declared
-	for _, folder := range []string{"shared", "providers", "kubectl-fd"} {
-		err := sourceFiles(filepath.Join(root, folder), func(file string) error {
-			relative, err := filepath.Rel(root, file)
-			if err != nil {
-				return err
-			}
-			found, err := declarations(file, path.Dir(filepath.ToSlash(relative)))
-			r.add(found)
-			order = append(order, found...)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
+	r, order, err := newResolver(root)
+	if err != nil {
+		return nil, err
 	}
 	var all []constant
 	for _, one := range order {
@@ -61,6 +51,32 @@ func constants(root string) ([]constant, error) {
 		}
 	}
 	return all, r.err
+}
+
+// newResolver returns a resolver for the constants of the product, and these in the order of the code.
+func newResolver(root string) (*resolver, []*declared, error) {
+	r := &resolver{root: root, packages: map[string]map[string]*declared{}}
+	var order []*declared
+	for _, folder := range product() {
+		err := sourceFiles(filepath.Join(root, folder), func(file string) error {
+			relative, err := filepath.Rel(root, file)
+			if err != nil {
+				return err
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			found := declarations(parsed, path.Dir(filepath.ToSlash(relative)), filepath.Base(file))
+			r.add(found)
+			order = append(order, found...)
+			return nil
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return r, order, nil
 }
 
 // sourceFiles calls visit for the Go files of the product below a folder.
@@ -83,24 +99,23 @@ func isForTests(folder string) bool {
 	return folder == "simulator" || strings.HasPrefix(folder, "test") || folder == "simulation" || strings.HasSuffix(folder, "test")
 }
 
-// declarations returns the constants that a file declares.
-func declarations(file, folder string) ([]*declared, error) {
-	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		return nil, err
-	}
-	imports := map[string]string{}
+// imports returns the import paths of a file by the name that the file uses.
+func imports(parsed *ast.File) map[string]string {
+	all := map[string]string{}
 	for _, one := range parsed.Imports {
-		imported, err := strconv.Unquote(one.Path.Value)
-		if err != nil {
-			return nil, err
-		}
+		imported := strings.Trim(one.Path.Value, `"`)
 		name := path.Base(imported)
 		if one.Name != nil {
 			name = one.Name.Name
 		}
-		imports[name] = imported
+		all[name] = imported
 	}
+	return all
+}
+
+// declarations returns the constants that a file declares.
+func declarations(parsed *ast.File, folder, file string) []*declared {
+	imported := imports(parsed)
 	var all []*declared
 	for _, declaration := range parsed.Decls {
 		group, ok := declaration.(*ast.GenDecl)
@@ -111,13 +126,13 @@ func declarations(file, folder string) ([]*declared, error) {
 			spec := spec.(*ast.ValueSpec)
 			for i, value := range spec.Values {
 				all = append(all, &declared{
-					constant: constant{Folder: folder, File: filepath.Base(file), Name: spec.Names[i].Name, Doc: comment(group, spec)},
-					value:    value, imports: imports,
+					constant: constant{Folder: folder, File: file, Name: spec.Names[i].Name, Doc: comment(group, spec)},
+					value:    value, imports: imported,
 				})
 			}
 		}
 	}
-	return all, nil
+	return all
 }
 
 // comment returns the comment of a constant: the one above it, or after it in the same line.
@@ -207,11 +222,11 @@ func (r *resolver) load(importPath string) error {
 		return err
 	}
 	for _, file := range files {
-		found, err := declarations(file, importPath)
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
-		r.add(found)
+		r.add(declarations(parsed, importPath, filepath.Base(file)))
 	}
 	return nil
 }
