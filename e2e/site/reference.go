@@ -27,7 +27,7 @@ func Reference(root string) (map[string]string, error) {
 
 // generators returns the functions that generate the pages from the code below root.
 func generators() []func(root string) (map[string]string, error) {
-	return []func(root string) (map[string]string, error){apiPages, flagsPage, labelsPage, conditionsPage, variablesPage, metricsPage}
+	return []func(root string) (map[string]string, error){apiPages, flagsPage, labelsPage, conditionsPage, variablesPage, metricsPage, accessPage, matrixPage}
 }
 
 // providers returns the names of the providers: the folders of providers.

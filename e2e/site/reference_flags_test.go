@@ -66,7 +66,7 @@ func definedFlags(t *testing.T) map[string]string {
 func TestFlagsPageShowsEveryFlagThatTheCodeDefines(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	pages, err := flagsPage(sources)
+	pages, err := generated()
 	g.Expect(err).NotTo(HaveOccurred())
 	page := pages["flags.md"]
 	rows := map[string]map[string]string{}

@@ -127,23 +127,30 @@ func (r *resolver) metric(of *declared, call *ast.CallExpr) metric {
 	if !ok {
 		return metric{}
 	}
-	for _, element := range options.Elts {
-		if field, ok := element.(*ast.KeyValueExpr); ok {
-			switch fmt.Sprint(field.Key) {
-			case "Name":
-				m.Name = r.value(of, field.Value)
-			case "Help":
-				m.Help = r.value(of, field.Value)
-			case "ConstLabels":
-				m.Labels = r.list(of, field.Value)
-			}
-		}
-	}
+	r.options(&m, of, options)
 	m.Type = strings.ToLower(regexp.MustCompile("Counter|Gauge|Histogram|Summary").FindString(function.Sel.Name))
 	if len(call.Args) > 1 && strings.HasSuffix(function.Sel.Name, "Vec") {
 		m.Labels = r.list(of, call.Args[1])
 	}
 	return m
+}
+
+// options reads the options of a metric.
+func (r *resolver) options(m *metric, of *declared, options *ast.CompositeLit) {
+	for _, element := range options.Elts {
+		field, ok := element.(*ast.KeyValueExpr)
+		if !ok {
+			continue
+		}
+		switch fmt.Sprint(field.Key) {
+		case "Name":
+			m.Name = r.value(of, field.Value)
+		case "Help":
+			m.Help = r.value(of, field.Value)
+		case "ConstLabels":
+			m.Labels = r.list(of, field.Value)
+		}
+	}
 }
 
 // list returns the texts of a list, or the keys of a map.

@@ -1,0 +1,195 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/yaml"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/shared/rebalance"
+)
+
+// requirement is a module that a go.mod requires directly.
+type requirement struct{ Path, Version string }
+
+// matrixPage returns the page of the versions that the project is built and tested with.
+func matrixPage(root string) (map[string]string, error) {
+	var b strings.Builder
+	b.WriteString("# Support matrix\n\nThe versions that Faultline is built and tested with, from its `go.mod` files, constants and templates. " +
+		"Tests run against the simulators of [vCenter](../providers/vsphere/simulator/README.md), [hosts](../providers/metal3/simulator/README.md) " +
+		"and [Harvester](../providers/harvester/simulator/README.md), not against real ones. [Releases](../RELEASE.md) describes which versions are supported.\n")
+	for _, part := range []func(root string) (string, error){clusterAPIVersions, testedVersions, libraries, templateVersions} {
+		text, err := part(root)
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString("\n" + text)
+	}
+	return map[string]string{"support-matrix.md": b.String()}, nil
+}
+
+// clusterAPIVersions returns the section of the versions of Cluster API.
+func clusterAPIVersions(root string) (string, error) {
+	required, err := requirements(filepath.Join(root, "shared"))
+	if err != nil {
+		return "", err
+	}
+	built := slices.IndexFunc(required, func(r requirement) bool { return r.Path == "sigs.k8s.io/cluster-api" })
+	if built < 0 {
+		return "", fmt.Errorf("shared/go.mod does not require Cluster API")
+	}
+	series, err := newestSeries(root)
+	if err != nil {
+		return "", err
+	}
+	return "## Cluster API\n\n" + table([]string{"What", "Version", "Defined in"}, [][]string{
+		{"Cluster API that the providers are built with", code(required[built].Version), code("shared/go.mod")},
+		{fmt.Sprintf("Contract of release series v%d.%d", series.Major, series.Minor), code(series.Contract), code("providers/*/metadata.yaml")},
+		{"Kubeadm control plane provider for `rebalance: SurgeOne`", code(rebalance.OldestTested) + " and later patch releases of the same minor version",
+			code("shared/rebalance/version.go")},
+	}), nil
+}
+
+// newestSeries returns the newest release series, which must be the same for all providers.
+func newestSeries(root string) (clusterctlv1.ReleaseSeries, error) {
+	files, err := filepath.Glob(filepath.Join(root, "providers", "*", "metadata.yaml"))
+	if err != nil {
+		return clusterctlv1.ReleaseSeries{}, err
+	}
+	var newest []clusterctlv1.ReleaseSeries
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return clusterctlv1.ReleaseSeries{}, err
+		}
+		var metadata clusterctlv1.Metadata
+		if err := yaml.UnmarshalStrict(content, &metadata); err != nil {
+			return clusterctlv1.ReleaseSeries{}, fmt.Errorf("reading %s: %w", file, err)
+		}
+		newest = append(newest, metadata.ReleaseSeries[0])
+	}
+	if newest = slices.Compact(newest); len(newest) != 1 {
+		return clusterctlv1.ReleaseSeries{}, fmt.Errorf("the newest release series of the providers differ: %v", newest)
+	}
+	return newest[0], nil
+}
+
+// testedVersions returns the section of the programs that tests run.
+func testedVersions(root string) (string, error) {
+	rows := [][]string{
+		{"Kubernetes of management and workload clusters", code(binaries.KubernetesVersion), code("e2e/binaries")},
+		{"etcd", code(binaries.EtcdVersion), code("e2e/binaries")},
+	}
+	files, err := filepath.Glob(filepath.Join(root, "e2e", "build", "*", "go.mod"))
+	if err != nil {
+		return "", err
+	}
+	for _, file := range append([]string{filepath.Join(root, "e2e", "go.mod")}, files...) {
+		required, err := requirements(filepath.Dir(file))
+		if err != nil {
+			return "", err
+		}
+		relative, err := filepath.Rel(root, file)
+		if err != nil {
+			return "", err
+		}
+		for _, r := range required {
+			// e2e also requires the libraries of the products, which are below.
+			if relative != filepath.Join("e2e", "go.mod") || slices.Contains([]string{"sigs.k8s.io/kind", "sigs.k8s.io/cluster-api/test", "helm.sh/helm/v3"}, r.Path) {
+				rows = append(rows, []string{code(r.Path), code(r.Version), code(filepath.ToSlash(relative))})
+			}
+		}
+	}
+	return "## Run by tests and tools\n\nTests of takeovers run upstream's vSphere provider.\n\n" + table([]string{"Program", "Version", "Defined in"}, rows), nil
+}
+
+// libraries returns the section of the libraries of Kubernetes and of the infrastructures that the products are built with.
+func libraries(root string) (string, error) {
+	names, err := providers(root)
+	if err != nil {
+		return "", err
+	}
+	modules := []string{"shared/api", "shared", plugin}
+	for _, name := range names {
+		modules = append(modules, "providers/"+name+"/api", "providers/"+name)
+	}
+	users := map[requirement][]string{}
+	for _, module := range modules {
+		required, err := requirements(filepath.Join(root, filepath.FromSlash(module)))
+		if err != nil {
+			return "", err
+		}
+		for _, r := range required {
+			if regexp.MustCompile(`^(k8s\.io|sigs\.k8s\.io|kubevirt\.io|github\.com/(metal3-io|vmware))/`).MatchString(r.Path) {
+				users[r] = append(users[r], module)
+			}
+		}
+	}
+	var rows [][]string
+	for _, r := range slices.SortedFunc(maps.Keys(users), func(a, b requirement) int { return strings.Compare(a.Path, b.Path) }) {
+		rows = append(rows, []string{code(r.Path), code(r.Version), codes(users[r])})
+	}
+	return "## Libraries\n\n" + table([]string{"Module", "Version", "Required by"}, rows), nil
+}
+
+// requirements returns the modules that the go.mod of a folder requires directly, without those of the repository.
+func requirements(folder string) ([]requirement, error) {
+	output, err := printed(folder, "go", "mod", "edit", "-json")
+	if err != nil {
+		return nil, err
+	}
+	var file struct {
+		Require []struct {
+			Path, Version string
+			Indirect      bool
+		}
+	}
+	if err := json.Unmarshal([]byte(output), &file); err != nil {
+		return nil, fmt.Errorf("reading go.mod of %s: %w", folder, err)
+	}
+	var all []requirement
+	for _, r := range file.Require {
+		if !r.Indirect && !strings.HasPrefix(r.Path, module) {
+			all = append(all, requirement{r.Path, r.Version})
+		}
+	}
+	return all, nil
+}
+
+// templateVersions returns the section of the images that the templates install, with the defaults of their variables.
+func templateVersions(root string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(root, "templates", "*", "*.yaml"))
+	if err != nil {
+		return "", err
+	}
+	users := map[[3]string][]string{}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		for _, found := range regexp.MustCompile(`image: +([a-z0-9./-]+):(?:(v[0-9][^\s"]*)|\$\{(\w+):=([^}]+)\})`).FindAllStringSubmatch(string(content), -1) {
+			image := [3]string{found[1], found[2] + found[4], found[3]}
+			if provider := filepath.Base(filepath.Dir(file)); !slices.Contains(users[image], provider) {
+				users[image] = append(users[image], provider)
+			}
+		}
+	}
+	var rows [][]string
+	for _, image := range slices.SortedFunc(maps.Keys(users), func(a, b [3]string) int { return strings.Compare(a[0], b[0]) }) {
+		rows = append(rows, []string{code(image[0]), code(image[1]), code(image[2]), codes(users[image])})
+	}
+	return "## Installed by the cluster templates\n\nWhere a [variable](variables.md) is listed, it selects another version.\n\n" +
+		table([]string{"Image", "Default version", "Variable", "Templates"}, rows), nil
+}
