@@ -85,8 +85,11 @@ func sourceFiles(folder string, visit func(file string) error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && isForTests(entry.Name()):
-			return fs.SkipDir
+		case entry.IsDir():
+			if forTests, err := isForTests(file); err != nil || forTests {
+				return cmp.Or(err, fs.SkipDir)
+			}
+			return nil
 		case filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go"):
 			return nil
 		}
@@ -94,9 +97,31 @@ func sourceFiles(folder string, visit func(file string) error) error {
 	})
 }
 
-// isForTests reports whether a folder has code that the product does not contain.
-func isForTests(folder string) bool {
-	return folder == "simulator" || strings.HasPrefix(folder, "test") || folder == "simulation" || strings.HasSuffix(folder, "test")
+// isForTests reports whether a folder has code that the product does not contain: a simulator, what simulators share, or a package that
+// imports a test library.
+func isForTests(folder string) (bool, error) {
+	if name := filepath.Base(folder); name == "simulator" || name == "simulation" {
+		return true, nil
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		return false, err
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return false, err
+		}
+		for _, imported := range imports(parsed) {
+			if imported == "testing" || imported == "github.com/onsi/gomega" {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
 }
 
 // imports returns the import paths of a file by the name that the file uses.

@@ -96,7 +96,7 @@ func (v *variable) add(flavor string, value *string) {
 	}
 }
 
-// clusterClass stands for the file of the ClusterClass, which is no flavor.
+// clusterClass stands for the file of the ClusterClass, which is not a flavor.
 const clusterClass = "ClusterClass"
 
 // flavorOf returns the flavor of the file of a template.
