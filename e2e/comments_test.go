@@ -17,7 +17,7 @@ var capitalized = regexp.MustCompile(`[a-z,] \(?([A-Z][A-Za-z]*[a-z])\b`)
 // properNames returns names that are not in the code.
 func properNames() []string {
 	return []string{
-		"AddPortGroup", "Argo", "CamelCase", "Cloudbase", "DataVolume", "English", "Flux", "FromHub", "GitHub", "Grafana", "Markdown", "ORed", "Prometheus",
+		"AddPortGroup", "Argo", "CamelCase", "Cloudbase", "DataVolume", "English", "Flux", "FromHub", "GitHub", "Grafana", "Hextra", "Markdown", "ORed", "Prometheus",
 		"Runnable", "Tilt", "ToHub", "Trusted", "URNs", "VirtualMachineRestore",
 	}
 }
