@@ -1,7 +1,6 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package site builds the documentation site from the Markdown of the repository.
 package site
 
 import (
@@ -48,9 +47,6 @@ type Site struct {
 	// Log receives the output of Hugo.
 	Log io.Writer
 }
-
-// generated returns pages that are not files of the repository, by file name.
-func (s Site) generated() (map[string]string, error) { return map[string]string{}, nil }
 
 // Build writes the site and returns its folder.
 func (s Site) Build(ctx context.Context) (string, error) {
@@ -169,7 +165,7 @@ func versions(folder string) ([]string, error) {
 
 // write writes the source of the site for Hugo.
 func (s Site) write(folder string, settings map[string]any) error {
-	generated, err := s.generated()
+	generated, err := Reference(s.Root)
 	if err != nil {
 		return err
 	}
