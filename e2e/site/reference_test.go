@@ -4,14 +4,10 @@
 package site
 
 import (
-	"cmp"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -20,9 +16,6 @@ import (
 
 // sources is the root folder of the repository.
 const sources = "../.."
-
-// generated has all pages. Tests share them, because the programs run for the page of flags.
-var generated = sync.OnceValues(func() (map[string]string, error) { return Reference(sources) })
 
 // section returns the part of a page below a heading, up to the next heading of the same or a higher level.
 func section(page, heading string) string {
@@ -139,44 +132,6 @@ func TestAPIPagesShowEveryFieldOfEveryStoredVersion(t *testing.T) {
 	})).To(Succeed())
 	g.Expect(kinds).To(BeNumerically(">", 20))
 	g.Expect(seen).To(BeNumerically(">", 1500))
-}
-
-func TestReferenceHasEveryPageAndOnlyLinksThatLeadSomewhere(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	pages, err := generated()
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(slices.Sorted(maps.Keys(pages))).To(Equal([]string{
-		"api-harvester.md", "api-metal3.md", "api-vsphere.md", "conditions.md", "flags.md", "labels.md", "metrics.md", "ports-rbac.md", "support-matrix.md",
-		"variables.md",
-	}))
-	headings := func(page string) []string {
-		var all []string
-		for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
-			all = append(all, strings.ReplaceAll(regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(heading[1]), ""), " ", "-"))
-		}
-		return all
-	}
-	found, inlineCode := 0, regexp.MustCompile("`[^`]+`")
-	for name, page := range pages {
-		g.Expect(page).To(HavePrefix("# "), name)
-		g.Expect(page).NotTo(MatchRegexp(`\{\{[<%]`), "%s: Hugo reads this as a shortcode", name)
-		g.Expect(slices.Compact(slices.Sorted(slices.Values(headings(page))))).To(HaveLen(len(headings(page))), "%s: headings are unique", name)
-		for _, link := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(inlineCode.ReplaceAllString(page, ""), -1) {
-			found++
-			file, anchor, _ := strings.Cut(link[1], "#")
-			target := pages[cmp.Or(file, name)]
-			if target == "" {
-				content, err := os.ReadFile(filepath.Join(sources, "docs", file))
-				g.Expect(err).NotTo(HaveOccurred(), "%s links to %s", name, link[1])
-				target = string(content)
-			}
-			if anchor != "" {
-				g.Expect(headings(target)).To(ContainElement(anchor), "%s links to %s", name, link[1])
-			}
-		}
-	}
-	g.Expect(found).To(BeNumerically(">", 100))
 }
 
 func TestTextAndCodeStayInTheirCell(t *testing.T) {
