@@ -262,7 +262,10 @@ func settings(address, folder, release string) map[string]any {
 		"disableKinds": []string{"taxonomy", "term", "rss"},
 		"markup": object{
 			"highlight": object{"noClasses": false},
-			"goldmark":  object{"parser": object{"autoHeadingIDType": "github"}},
+			"goldmark": object{
+				"parser":     object{"autoHeadingIDType": "github"},
+				"extensions": object{"typographer": object{"disable": true}}, // It turns the two dashes of a flag into one.
+			},
 		},
 		"menus": object{"main": []object{
 			{"name": "Search", "weight": 1, "params": object{"type": "search"}},
