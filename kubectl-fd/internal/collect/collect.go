@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,6 +37,8 @@ type Scope struct {
 	Namespace string
 	// Names are the names of the clusters; none means all.
 	Names []string
+	// Selector selects clusters without Names by their labels; nil means all.
+	Selector labels.Selector
 }
 
 // Reports reads clusters. Missing permissions are returned as one MissingRightsError that lists all of them.
@@ -102,7 +105,7 @@ func JoinErrors(errs ...error) error {
 func (r Reader) Clusters(ctx context.Context, scope Scope) ([]clusterv1.Cluster, error) {
 	if len(scope.Names) == 0 {
 		list := &clusterv1.ClusterList{}
-		err := r.Client.List(ctx, list, client.InNamespace(scope.Namespace))
+		err := r.Client.List(ctx, list, &client.ListOptions{Namespace: scope.Namespace, LabelSelector: scope.Selector})
 		return list.Items, r.explain(err, clusterv1.GroupVersion.WithKind("Cluster"), "list", scope.Namespace)
 	}
 	var clusters []clusterv1.Cluster

@@ -97,16 +97,6 @@ it names each missing permission.`,
 	return cmd
 }
 
-func (r *root) version() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version of kubectl fd", Example: "  kubectl fd version", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(r.Out, r.Version)
-			return err
-		},
-	}
-}
-
 // client returns a client for the management cluster selected by the flags and the kubeconfig.
 func (r *root) client() (client.WithWatch, error) {
 	config, err := r.flags.ToRESTConfig()

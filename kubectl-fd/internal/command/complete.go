@@ -57,7 +57,7 @@ func (r *root) clusterNames(cmd *cobra.Command) []string {
 
 // domainNames lists the names that of returns for the clusters, or for all in the namespace if none is given.
 func (r *root) domainNames(cmd *cobra.Command, clusters []string, of func(report.Cluster) []string) []string {
-	reports, err := r.reports(cmd, clusters, false)
+	reports, err := r.reports(cmd, clusters, "", false)
 	if err != nil {
 		return nil
 	}

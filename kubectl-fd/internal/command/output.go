@@ -22,13 +22,21 @@ const outputVersion = "kubectl-fd.faultline.io/v1beta1"
 
 // oneOf returns an error for an output format that a command does not support.
 func oneOf(format string, formats ...string) error {
-	if format == "" || slices.Contains(formats, format) {
+	name, template, _ := strings.Cut(format, "=")
+	isTemplate := slices.Contains(templates(), name)
+	if format == "" || slices.Contains(formats, name) && isTemplate == (template != "") {
 		return nil
+	}
+	if isTemplate && slices.Contains(formats, name) {
+		return fmt.Errorf("output format %s must have a template: %s=TEMPLATE", name, name)
 	}
 	return fmt.Errorf("invalid output format %q: must be one of %s", format, strings.Join(formats, ", "))
 }
 
-// printList prints values of a kind as a list in JSON or YAML.
+// templates are the output formats that need a template.
+func templates() []string { return []string{"jsonpath", "go-template"} }
+
+// printList prints values of a kind as a list in JSON or YAML, or with a template.
 func printList[T any](r *root, format, kind string, values []T) error {
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
 	for i := range values {
@@ -38,6 +46,13 @@ func printList[T any](r *root, format, kind string, values []T) error {
 		}
 		fields["apiVersion"], fields["kind"] = outputVersion, kind
 		list.Items = append(list.Items, unstructured.Unstructured{Object: fields})
+	}
+	if strings.Contains(format, "=") {
+		printer, err := genericclioptions.NewKubeTemplatePrintFlags().ToPrinter(format)
+		if err != nil {
+			return err
+		}
+		return printer.PrintObj(list, r.Out)
 	}
 	printer, err := (&genericclioptions.JSONYamlPrintFlags{}).ToPrinter(format)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
@@ -172,7 +173,7 @@ func TestInvalidArguments(t *testing.T) {
 		"no clusters found in namespace empty: choose another with -n, or all with -A":                                 {"get", "-n", "empty"},
 		"a cluster name cannot be combined with --all-namespaces: choose its namespace with -n, or omit prod-1":        {"get", "prod-1", "-A"},
 		"a namespace cannot be combined with --all-namespaces: omit -n prod or -A":                                     {"get", "-n", ns, "-A"},
-		`invalid output format "xml": must be one of wide, json, yaml, name, svg`:                                      {"get", "-o", "xml", "-n", ns},
+		`invalid output format "xml": must be one of wide, json, yaml, name, svg, jsonpath, go-template`:               {"get", "-o", "xml", "-n", ns},
 		"a cluster must be named: kubectl fd plan CLUSTER":                                                             {"plan"},
 		"--lose must name at least one failure domain":                                                                 {"simulate", "-n", ns},
 		"none of the clusters has failure domain rack-9: choose one of rack-1, rack-2, rack-3":                         {"simulate", "--lose", "rack-9", "-n", ns},
@@ -297,7 +298,57 @@ func TestHelp(t *testing.T) {
 		g.Expect(out).To(ContainSubstring("Examples:\n"), name)
 		g.Expect(out).To(ContainSubstring("  kubectl fd "+name), name)
 	}
-	g.Expect(ok(t, "version")).To(Equal("v0.0.0-test\n"))
+	g.Expect(ok(t, "version", "--client")).To(Equal("Client Version: v0.0.0-test\n"))
+}
+
+func TestVersionShowsTheImagesOfProviders(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	for name, image := range map[string]string{"infrastructure-metal3": "registry:5000/team/capm3:v2.0.0", "cluster-api": "capi:v1.14.3"} {
+		labels := map[string]any{clusterv1.ProviderNameLabel: name}
+		g.Expect(shared.client.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apps/v1", "kind": "Deployment",
+			"metadata": map[string]any{"name": name, "namespace": ns, "labels": labels},
+			"spec": map[string]any{
+				"selector": map[string]any{"matchLabels": labels},
+				"template": map[string]any{
+					"metadata": map[string]any{"labels": labels},
+					"spec":     map[string]any{"containers": []any{map[string]any{"name": "manager", "image": image}}},
+				},
+			},
+		}})).To(Succeed())
+	}
+	g.Expect(ok(t, "version")).To(MatchRegexp(
+		`^Client Version: v0.0.0-test\nPROVIDER +NAMESPACE +IMAGE\n(?s:.*)cluster-api +` + ns + ` +capi:v1.14.3\n(?s:.*)infrastructure-metal3 +` + ns + ` +registry:5000/team/capm3:v2.0.0\n`))
+	g.Expect(refused(t, "version", "--client=false", "more")).To(ContainSubstring("unknown command"))
+}
+
+func TestGetSelectsClustersByLabels(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	cluster := &clusterv1.Cluster{}
+	g.Expect(shared.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "prod-2"}, cluster)).To(Succeed())
+	cluster.Labels = map[string]string{"env": "prod"}
+	g.Expect(shared.client.Update(t.Context(), cluster)).To(Succeed())
+	g.Expect(ok(t, "get", "-n", ns, "-l", "env=prod", "-o", "name")).To(Equal("cluster.cluster.x-k8s.io/prod-2\n"))
+	g.Expect(refused(t, "get", "-n", ns, "-l", "env=test")).To(HavePrefix("no clusters found with the labels env=test: "))
+	g.Expect(refused(t, "get", "-n", ns, "-l", "env=prod", "prod-2")).To(Equal("a cluster name cannot be combined with --selector: omit prod-2 or -l"))
+	g.Expect(refused(t, "get", "-n", ns, "-l", "=")).To(HavePrefix(`invalid --selector value "=": `))
+}
+
+func TestGetWithTemplatesAndWithoutHeaders(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	g.Expect(ok(t, "get", "-n", ns, "-o", "jsonpath={.items[*].name}")).To(Equal("prod-2"))
+	g.Expect(ok(t, "get", "-n", ns, "-o", "go-template={{range .items}}{{.name}};{{end}}")).To(Equal("prod-2;"))
+	g.Expect(refused(t, "get", "-n", ns, "-o", "jsonpath")).To(Equal("output format jsonpath must have a template: jsonpath=TEMPLATE"))
+	g.Expect(refused(t, "get", "-n", ns, "-o", "json=x")).To(HavePrefix(`invalid output format "json=x": `))
+	with := ok(t, "get", "-n", ns)
+	g.Expect(with).To(HavePrefix("CLUSTER"))
+	g.Expect(ok(t, "get", "-n", ns, "--no-headers")).To(HavePrefix(ns + "/prod-2"))
 }
 
 func TestAssignedWorkersAreShownInTheirDomain(t *testing.T) {

@@ -46,7 +46,7 @@ Exit codes: 0 when all clusters keep their quorum, 2 when one would not, 1 after
 			if err := oneOf(format, "json", "yaml"); err != nil {
 				return err
 			}
-			clusters, err := r.reports(cmd, names, all)
+			clusters, err := r.reports(cmd, names, "", all)
 			if err != nil {
 				return err
 			}

@@ -23,6 +23,8 @@ type Style struct {
 	Width int
 	// Colour enables colours.
 	Colour bool
+	// NoHeaders omits the headers of the columns.
+	NoHeaders bool
 	// Now is the time from which ages are computed.
 	Now time.Time
 }

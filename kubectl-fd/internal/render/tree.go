@@ -19,7 +19,9 @@ import (
 // Tree prints clusters, their failure domains and, if wide, their machines.
 func Tree(w io.Writer, clusters []report.Cluster, wide bool, style Style) error {
 	t := &table{style: style}
-	t.add(head("CLUSTER", "STATE", "CONTROL PLANE", "WORKERS", "MACHINES", "CAPACITY", "SINCE", "ABOUT")...)
+	if !style.NoHeaders {
+		t.add(head("CLUSTER", "STATE", "CONTROL PLANE", "WORKERS", "MACHINES", "CAPACITY", "SINCE", "ABOUT")...)
+	}
 	for _, cluster := range clusters {
 		treeOf(t, cluster, wide)
 	}
