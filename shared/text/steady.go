@@ -14,6 +14,9 @@ var attempts = []struct { //nolint:gochecknoglobals // never changed
 	// The local port, and the address to which a name resolves: "read tcp 10.0.0.5:43210->10.0.0.9:443", "dial tcp
 	// [fd00::9]:443".
 	{regexp.MustCompile(`\b((?:dial|read|write) (?:tcp|udp)[46]?) [^\s>]*:\d+(?:->[^\s>]*:\d+)?`), "$1"},
+	// The end of the last attempt of a client that repeats requests: it depends on when the deadline is. The one before shows the cause.
+	{regexp.MustCompile(`(?:context deadline exceeded|client rate limiter [^"]*?|(?:dial|read|write) (?:tcp|udp)[^"]*?|(?:unexpected )?EOF)` +
+		` - error from a previous attempt: `), ""},
 	// The request within an HTTP/2 connection.
 	{regexp.MustCompile(`; LastStreamID=\d+`), ""},
 	{regexp.MustCompile(`\bstream ID \d+; `), ""},

@@ -4,6 +4,7 @@
 package text_test
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -45,12 +46,16 @@ func TestSteady(t *testing.T) {
 	stream := func(id int) error {
 		return fmt.Errorf("stream error: stream ID %d; INTERNAL_ERROR; received from peer", id)
 	}
+	repeated := func(err error) error {
+		return fmt.Errorf(`Get "https://harvester/version": %w - error from a previous attempt: %w`, err, reset("10.0.0.5:43210", "10.0.0.9:443"))
+	}
 	for name, tc := range map[string]struct {
 		first, second error
 		text          string
 	}{
 		"reset":                       {reset("10.0.0.5:43210", "10.0.0.9:443"), reset("10.0.0.5:51234", "10.0.0.9:443"), "read tcp: connection reset by peer"},
 		"reset over IPv6":             {reset("[fd00::5]:43210", "[fd00::9]:443"), reset("[fd00::5]:51234", "[fd00::9]:443"), "read tcp: connection reset by peer"},
+		"a repetition":                {repeated(context.DeadlineExceeded), repeated(reset("10.0.0.5:51234", "10.0.0.9:443")), `Get "https://harvester/version": read tcp: connection reset by peer`},
 		"refused by several":          {refused("10.0.0.9:443"), refused("10.0.0.10:443"), "dial tcp: connection refused"},
 		"a resolver that is silent":   {lookup("10.0.0.5:51234"), lookup("10.0.0.5:43210"), "dial tcp: lookup harvester on 10.0.0.2:53: read udp: i/o timeout"},
 		"a webhook that is reset":     {webhook(reset("10.1.0.5:43210", "10.96.0.9:443")), webhook(reset("10.1.0.5:51234", "10.96.0.9:443")), webhook(errors.New("read tcp: connection reset by peer")).Error()},
