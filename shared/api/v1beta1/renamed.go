@@ -4,7 +4,6 @@
 package v1beta1
 
 import (
-	"maps"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,26 +59,28 @@ func Value(set map[string]string, key string) string {
 }
 
 // Rename moves the annotations and labels that Faultline writes from their former names to their names. If the object has both, the value
-// under the name stays. Rename changes the object in memory only, so the next patch of the object must compare with the object as it was read.
+// under the name stays. Rename changes the object in memory only, in place: the next patch of the object must compare with a copy of the object
+// as it was read.
 //
 // Rename leaves those that users set: their template or manifest would restore the former name, and a change there would have no effect.
 func Rename(object metav1.Object) {
-	object.SetAnnotations(renamed(object.GetAnnotations(), func(key string) bool { return !setByUsers(key) }))
-	object.SetLabels(renamed(object.GetLabels(), func(key string) bool { return key == DistributionKeyLabel }))
+	annotations, labels := object.GetAnnotations(), object.GetLabels()
+	rename(annotations, func(key string) bool { return !setByUsers(key) })
+	rename(labels, func(key string) bool { return key == DistributionKeyLabel })
+	object.SetAnnotations(annotations)
+	object.SetLabels(labels)
 }
 
-// renamed returns a copy of the set in which the keys that Faultline writes have their names instead of their former names.
-func renamed(set map[string]string, written func(key string) bool) map[string]string {
-	result := maps.Clone(set)
+// rename gives the keys that Faultline writes their names instead of their former names.
+func rename(set map[string]string, written func(key string) bool) {
 	for former, value := range set {
 		key := domain + former[strings.LastIndexByte(former, '/')+1:]
 		if former == "" || FormerName(key) != former || !written(key) {
 			continue
 		}
-		delete(result, former)
+		delete(set, former)
 		if _, both := set[key]; !both {
-			result[key] = value
+			set[key] = value
 		}
 	}
-	return result
 }
