@@ -42,7 +42,8 @@ func (r Reader) Installation(ctx context.Context, providers []preflight.Provider
 	}
 	in.CRDs = list(crdKind)
 	in.Providers = list(inventoryKind)
-	in.Deployments = list(deploymentKind, client.HasLabels{clusterv1.ProviderNameLabel})
+	deployments, err := r.Deployments(ctx)
+	in.Deployments, errs = deployments, append(errs, err)
 	in.Machines, in.Claims = list(machineKind), list(claimKind)
 	installed := slices.Concat(in.Deployments, in.Providers)
 	for _, provider := range providers {
@@ -68,6 +69,11 @@ func (r Reader) Installation(ctx context.Context, providers []preflight.Provider
 		errs = append(errs, err)
 	}
 	return in, JoinErrors(errs...)
+}
+
+// Deployments reads the Deployments of Cluster API's providers.
+func (r Reader) Deployments(ctx context.Context) ([]unstructured.Unstructured, error) {
+	return r.all(ctx, deploymentKind, client.HasLabels{clusterv1.ProviderNameLabel})
 }
 
 // serves reports whether the API server serves a kind of a provider.

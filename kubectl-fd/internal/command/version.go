@@ -10,10 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/printers"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/kubectl-fd/internal/collect"
 )
@@ -48,20 +46,17 @@ func (r *root) showManagers(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	kind := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kind)
-	if err := c.List(cmd.Context(), list, client.HasLabels{clusterv1.ProviderNameLabel}); err != nil {
-		return collect.Denied(err, c.RESTMapper(), kind, "list", "")
+	deployments, err := collect.Reader{Client: c}.Deployments(cmd.Context())
+	if err != nil {
+		return err
 	}
-	slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int {
+	slices.SortFunc(deployments, func(a, b unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetLabels()[clusterv1.ProviderNameLabel], b.GetLabels()[clusterv1.ProviderNameLabel]),
 			cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	w := printers.GetNewTabWriter(r.Out)
 	_, _ = fmt.Fprintln(w, "PROVIDER\tNAMESPACE\tIMAGE")
-	for i := range list.Items {
-		deployment := &list.Items[i]
+	for _, deployment := range deployments {
 		containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 		for _, container := range containers {
 			fields, _ := container.(map[string]any)
