@@ -43,18 +43,14 @@ func Of(provider string) []string {
 
 // Image returns the image of a chart's program.
 func Image(root, name string) (string, error) {
-	c, err := Load(root, name, "")
+	images, err := Images(root, name, docker.Release{})
 	if err != nil {
 		return "", err
 	}
-	repository := repository(c)
-	if repository == "" {
-		return "", fmt.Errorf("chart %s has no image.repository", name)
-	}
-	return repository + ":" + c.Metadata.AppVersion, nil
+	return images[0], nil
 }
 
-// Images returns the images that a chart of a release runs, with those of its subcharts.
+// Images returns the images that a chart of a release runs: that of its program, and those of its subcharts.
 func Images(root, name string, release docker.Release) ([]string, error) {
 	c, err := Load(root, name, release.Version)
 	if err != nil {
@@ -62,9 +58,13 @@ func Images(root, name string, release docker.Release) ([]string, error) {
 	}
 	var images []string
 	for _, c := range append([]*chart.Chart{c}, c.Dependencies()...) {
+		repository := repository(c)
+		if repository == "" {
+			return nil, fmt.Errorf("chart %s has no image.repository", c.Name())
+		}
 		values, _ := c.Values["image"].(map[string]any)
 		tag, _ := values["tag"].(string)
-		images = append(images, release.Name(repository(c)+":"+cmp.Or(tag, c.Metadata.AppVersion)))
+		images = append(images, release.Name(repository+":"+cmp.Or(tag, c.Metadata.AppVersion)))
 	}
 	return images, nil
 }
