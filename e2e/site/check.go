@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -47,10 +48,10 @@ func scan(built fs.FS) (ids map[string]map[string]bool, targets map[string][]str
 			return nil
 		}
 		text, err := fs.ReadFile(built, file)
-		for _, found := range expression(`\sid="?([^"\s>]+)`).FindAllSubmatch(text, -1) {
+		for _, found := range regexp.MustCompile(`\sid="?([^"\s>]+)`).FindAllSubmatch(text, -1) {
 			ids[file][html.UnescapeString(string(found[1]))] = true
 		}
-		for _, found := range expression(`\s(?:href|src)="?([^"\s>]+)`).FindAllSubmatch(text, -1) {
+		for _, found := range regexp.MustCompile(`\s(?:href|src)="?([^"\s>]+)`).FindAllSubmatch(text, -1) {
 			targets[file] = append(targets[file], html.UnescapeString(string(found[1])))
 		}
 		return err

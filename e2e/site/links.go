@@ -45,7 +45,7 @@ func newLinks(root, version string, pages []page) *links {
 // copy, and to other files of the repository by that of the source. A link to nothing is an error.
 func (l *links) rewrite(p page) (string, error) {
 	var errs []error
-	text := expression(fence+"|`[^`\n]+(?:\n[^`\n]+)*`|\\]\\(([^)\\s]+)\\)").ReplaceAllStringFunc(p.Text, func(found string) string {
+	text := regexp.MustCompile(fence+"|`[^`\n]+(?:\n[^`\n]+)*`|\\]\\(([^)\\s]+)\\)").ReplaceAllStringFunc(p.Text, func(found string) string {
 		target, isLink := strings.CutPrefix(found, "](")
 		if !isLink || p.File == "" {
 			return found
@@ -123,10 +123,9 @@ func isImage(file string) bool {
 // anchors returns the anchors of the headings of a text, as Hugo and GitHub form them.
 func anchors(text string) map[string]bool {
 	all := map[string]bool{}
-	text = expression(fence).ReplaceAllString(text, "")
-	for _, found := range expression(`(?m)^#+ +(.*)$`).FindAllStringSubmatch(text, -1) {
-		words := expression(`\]\([^)]*\)`).ReplaceAllString(found[1], "")
-		name := strings.ReplaceAll(expression(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(words), ""), " ", "-")
+	text = regexp.MustCompile(fence).ReplaceAllString(text, "")
+	for _, found := range regexp.MustCompile(`(?m)^#+ +(.*)$`).FindAllStringSubmatch(text, -1) {
+		name := anchorOf(found[1])
 		unique := name
 		for i := 1; all[unique]; i++ {
 			unique = fmt.Sprintf("%s-%d", name, i)
@@ -136,4 +135,8 @@ func anchors(text string) map[string]bool {
 	return all
 }
 
-func expression(text string) *regexp.Regexp { return regexp.MustCompile(text) }
+// anchorOf returns the anchor of a heading, without the number that makes it unique on its page.
+func anchorOf(heading string) string {
+	words := regexp.MustCompile(`\]\([^)]*\)`).ReplaceAllString(heading, "")
+	return strings.ReplaceAll(regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(words), ""), " ", "-")
+}

@@ -148,7 +148,7 @@ func resolution(reason, kind string, sections []string) string {
 			continue
 		}
 		if link == "" || strings.Contains(heading, kind) {
-			link = fmt.Sprintf("[%s](%s#%s)", heading, troubleshooting, strings.ReplaceAll(strings.ToLower(heading), " ", "-"))
+			link = fmt.Sprintf("[%s](%s#%s)", heading, troubleshooting, anchorOf(heading))
 		}
 		if strings.Contains(heading, kind) {
 			break
