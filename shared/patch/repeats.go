@@ -117,7 +117,7 @@ type writes struct {
 // Write sends the difference between before and after with the resourceVersion of before, sets after to the API server's
 // response, and checks that the response contains the written metadata. It returns a RemovedError if the metadata was not kept,
 // or if the write is paused because it was reverted too often. It returns ErrBehind, without writing, if the metadata was
-// reverted only a moment ago.
+// reverted only a moment ago. A former name of an annotation or label is removed once the API server has stored the value under its name.
 func (r *Repeats) Write(ctx context.Context, c Writer, before, after client.Object) error {
 	was, wanted := metadata(before), metadata(after)
 	set := changed(was, wanted)
@@ -125,7 +125,7 @@ func (r *Repeats) Write(ctx context.Context, c Writer, before, after client.Obje
 	if err != nil {
 		return err
 	}
-	if err := send(ctx, c, before, after); err != nil {
+	if err := sendRenamed(ctx, c, before, after); err != nil {
 		return err
 	}
 	var stripped []string

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
 )
 
@@ -200,6 +201,80 @@ func TestToleratedReverts(t *testing.T) {
 	g.Expect(p).To(HaveField("Undone", BeNil()))
 	g.Expect(p.Tolerate(fmt.Errorf("writing: %w", &patch.RemovedError{Kind: "Secret"}))).To(Succeed())
 	g.Expect(p.Undone).To(HaveField("Kind", "Secret"))
+}
+
+// formerly writes a move under its former name, as an earlier release has.
+func (q *fixture) formerly(value string) {
+	q.Expect(q.write(func(m *clusterv1.Machine) {
+		m.Annotations = map[string]string{faultlinev1.FormerName(faultlinev1.CurrentMoveAnnotation): value}
+		m.Labels = map[string]string{faultlinev1.FormerName(faultlinev1.DistributionKeyLabel): value}
+	})).To(Succeed())
+	q.sent = 0
+}
+
+func TestAValueUnderAFormerNameOutlivesAPolicyThatRemovesItsName(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newFixture(t)
+		q.formerly("a")
+		q.strips = func(m *clusterv1.Machine) {
+			delete(m.Annotations, faultlinev1.CurrentMoveAnnotation)
+			delete(m.Labels, faultlinev1.DistributionKeyLabel)
+		}
+		rename := func(m *clusterv1.Machine) { faultlinev1.Rename(m) }
+		q.Expect(q.write(rename)).To(MatchError(ContainSubstring("does not store the annotation faultline.io/current-move, label faultline.io/distribution-key of Machine machine")))
+		for range 6000 { // one minute
+			_ = q.write(rename)
+			time.Sleep(10 * time.Millisecond) //nolint:forbidigo // the clock is the bubble's
+		}
+		q.Expect(faultlinev1.Value(newMachineOf(q).Annotations, faultlinev1.CurrentMoveAnnotation)).To(Equal("a"))
+		q.Expect(faultlinev1.Value(newMachineOf(q).Labels, faultlinev1.DistributionKeyLabel)).To(Equal("a"))
+		q.Expect(q.sent).To(BeNumerically("<=", 14))
+
+		q.strips = nil          // the policy is deleted
+		time.Sleep(time.Minute) //nolint:forbidigo // the clock is the bubble's
+		q.Expect(q.write(rename)).To(Succeed())
+		q.Expect(newMachineOf(q).Annotations).To(Equal(map[string]string{faultlinev1.CurrentMoveAnnotation: "a"}))
+		q.Expect(newMachineOf(q).Labels).To(Equal(map[string]string{faultlinev1.DistributionKeyLabel: "a"}))
+	})
+}
+
+func TestAFormerNameIsRemovedAfterItsValueIsStored(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*clusterv1.Machine)
+		undoes func(*clusterv1.Machine)
+		sent   int
+		want   map[string]string
+	}{
+		"renamed":             {sent: 2, want: map[string]string{faultlinev1.CurrentMoveAnnotation: "a"}},
+		"renamed and changed": {change: func(m *clusterv1.Machine) { m.Annotations[faultlinev1.CurrentMoveAnnotation] = "b" }, sent: 2, want: map[string]string{faultlinev1.CurrentMoveAnnotation: "b"}},
+		"removed":             {change: func(m *clusterv1.Machine) { delete(m.Annotations, faultlinev1.CurrentMoveAnnotation) }, sent: 1},
+		"another client writes in between": {
+			undoes: func(m *clusterv1.Machine) { m.Annotations["example.com/other"] = "x" }, sent: 2, want: map[string]string{
+				faultlinev1.CurrentMoveAnnotation: "a", faultlinev1.FormerName(faultlinev1.CurrentMoveAnnotation): "a", "example.com/other": "x",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := newFixture(t)
+			q.formerly("a")
+			q.undoes = test.undoes
+			q.Expect(q.write(func(m *clusterv1.Machine) {
+				faultlinev1.Rename(m)
+				m.Labels = nil
+				if test.change != nil {
+					test.change(m)
+				}
+			})).To(Succeed())
+			q.Expect(q.sent).To(Equal(test.sent))
+			q.Expect(newMachineOf(q).Annotations).To(Equal(test.want))
+			q.undoes = nil
+			q.Expect(q.write(func(m *clusterv1.Machine) { faultlinev1.Rename(m) })).To(Succeed())
+			q.Expect(newMachineOf(q).Annotations).NotTo(HaveKey(faultlinev1.FormerName(faultlinev1.CurrentMoveAnnotation)))
+		})
+	}
 }
 
 func TestOwnChangesAreNotReverts(t *testing.T) {
