@@ -223,5 +223,5 @@ func TestLabelsOfANodeThatAreRecordedUnderTheFormerNameAreRemovedAndThoseWithFor
 	w.Eventually(w.labels).Should(Equal(want))
 	w.Expect(w.node().Annotations).To(HaveKey(faultlinev1.LabelsFromMachineAnnotation))
 	w.Expect(w.node().Annotations).NotTo(HaveKey(note))
-	w.Expect(w.patches.Load()).To(BeEquivalentTo(1))
+	w.Expect(w.patches.Load()).To(BeEquivalentTo(2), "former names are removed once the others are stored")
 }

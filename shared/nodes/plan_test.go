@@ -175,3 +175,19 @@ func TestARecordUnderTheFormerNameIsRenamedAlsoWhenNoLabelChanges(t *testing.T) 
 	}))
 	g.Expect(s.apply(node, "rack-1", Labels{})).To(BeFalse())
 }
+
+func TestALabelUnderItsFormerNameIsRemovedIfTheRecordListsItsName(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	former := faultlinev1.FormerName(faultlinev1.DistributionKeyLabel)
+	node := &corev1.Node{}
+	node.Labels = map[string]string{former: "blue-0", "example.com/other": "x"}
+	node.Annotations = map[string]string{
+		faultlinev1.FailureDomainAnnotation: "rack-1", faultlinev1.LabelsFromMachineAnnotation: faultlinev1.DistributionKeyLabel + "=blue-0",
+	}
+	s := &scope{infraCluster: &providertest.Cluster{}, machine: &clusterv1.Machine{}}
+	s.machine.Labels = map[string]string{faultlinev1.DistributionKeyLabel: "blue-0"}
+	g.Expect(s.apply(node, "rack-1", Labels{})).To(BeTrue())
+	g.Expect(node.Labels).To(Equal(map[string]string{faultlinev1.DistributionKeyLabel: "blue-0", "example.com/other": "x", zone: "rack-1"}))
+	g.Expect(s.apply(node, "rack-1", Labels{})).To(BeFalse())
+}

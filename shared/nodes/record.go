@@ -14,11 +14,17 @@ import (
 )
 
 // read returns the labels and failure domain recorded in a Node's annotations. An annotation that cannot be parsed counts as
-// empty: nothing is removed because of it.
+// empty: nothing is removed because of it. A label under its former name counts as recorded if its name is: it stays while a policy
+// removes its name.
 func read(node *corev1.Node) recorded {
 	set, err := labels.ConvertSelectorToLabelsMap(faultlinev1.Value(node.Annotations, faultlinev1.LabelsFromMachineAnnotation))
 	if err != nil {
 		set = labels.Set{}
+	}
+	for key := range maps.Clone(set) {
+		if value, has := node.Labels[faultlinev1.FormerName(key)]; has {
+			set[faultlinev1.FormerName(key)] = value
+		}
 	}
 	return recorded{domain: node.Annotations[faultlinev1.FailureDomainAnnotation], labels: set}
 }
