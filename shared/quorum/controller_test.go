@@ -209,6 +209,32 @@ func TestMissingClusterReleasesMachines(t *testing.T) {
 	w.hooked()
 }
 
+func TestMissingClusterReleasesTheMachinesOfThisManagerOnly(t *testing.T) {
+	t.Parallel()
+	w := heldForEver(t)
+	w.stop()
+	for name, filter := range map[string]string{"m0": "this", "m1": "another", "m2": ""} {
+		infra := &providertest.Machine{ObjectMeta: w.meta(name)}
+		infra.Labels[clusterv1.WatchLabel] = filter
+		w.create(infra)
+	}
+	change(w, &clusterv1.Cluster{ObjectMeta: w.meta("one")}, integration.Whole, func(c *clusterv1.Cluster) { c.Finalizers = nil })
+	w.Expect(w.client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: w.meta("one")})).To(Succeed())
+	w.Expect(w.client.Delete(t.Context(), &providertest.Cluster{ObjectMeta: w.meta("infra")})).To(Succeed())
+	w.filter = "this"
+	w.start()
+	w.hooked("m1", "m2")
+	w.Consistently(func() bool { _, has := w.hook("m1"); return has }, "300ms").Should(BeTrue())
+	w.stop()
+	w.filter = "another"
+	w.start()
+	w.hooked("m2")
+	w.stop()
+	w.filter = ""
+	w.start()
+	w.hooked()
+}
+
 func TestControlPlaneDeletionReleasesMachines(t *testing.T) {
 	t.Parallel()
 	w := heldForEver(t)

@@ -70,6 +70,7 @@ type fixture struct {
 	recorder *events.FakeRecorder
 	stop     func()
 	config   *rest.Config // of the manager, if it differs from that of the test
+	filter   string       // the manager's --watch-filter
 	// reader and writer wrap the manager's reader and client. They may be nil.
 	reader func(client.Reader) client.Reader
 	writer func(client.Client) client.Client
@@ -263,6 +264,6 @@ func (w *fixture) start() {
 	w.stop = integration.Start(w.t, cmp.Or(w.config, apiServer), nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return (&quorum.Reconciler{
 			Client: w.writer(mgr.GetClient()), Live: w.reader(mgr.GetAPIReader()), Provider: providertest.Provider{}, Recorder: w.recorder,
-		}).SetupWithManager(ctx, mgr, "", watch.Concurrency(2))
+		}).SetupWithManager(ctx, mgr, w.filter, watch.Concurrency(2))
 	})
 }

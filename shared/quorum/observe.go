@@ -63,6 +63,11 @@ func (r *Reconciler) observe(ctx context.Context, from source, key client.Object
 	if err := r.observeMachines(ctx, from, key, o); err != nil {
 		return nil, err
 	}
+	if cluster == nil {
+		if err := r.dropMachinesOfOthers(ctx, from, o); err != nil {
+			return nil, err
+		}
+	}
 	if !o.Wanted || o.Cluster.Leaving {
 		return o, nil
 	}
@@ -89,8 +94,8 @@ func (r *Reconciler) infrastructureOf(ctx context.Context, reader client.Reader,
 	return reconcile.Find(ctx, reader, client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.Spec.InfrastructureRef.Name}, r.Provider.NewCluster())
 }
 
-// ours reports whether this manager is responsible for the hooks of a Cluster. If the Cluster no longer exists, the
-// manager of its machines' provider is.
+// ours reports whether this manager is responsible for the hooks of a Cluster. If the Cluster no longer exists, that depends on
+// its Machines.
 func (r *Reconciler) ours(cluster *clusterv1.Cluster, infra provider.Cluster) bool {
 	switch {
 	case cluster == nil:
@@ -113,6 +118,30 @@ func (r *Reconciler) observeMachines(ctx context.Context, reader client.Reader, 
 		if list[i].Spec.InfrastructureRef.GroupKind() == r.machineKind {
 			o.machines = append(o.machines, list[i])
 			o.Machines = append(o.Machines, machineOf(&list[i]))
+		}
+	}
+	return nil
+}
+
+// dropMachinesOfOthers drops Machines of a Cluster that no longer exists whose infrastructure machines another manager is responsible for.
+func (r *Reconciler) dropMachinesOfOthers(ctx context.Context, reader client.Reader, o *observed) error {
+	if r.filter == "" {
+		return nil
+	}
+	all := o.machines
+	o.machines, o.Machines = nil, nil
+	for i := range all {
+		var shown client.Object = &all[i]
+		key := client.ObjectKey{Namespace: all[i].Namespace, Name: all[i].Spec.InfrastructureRef.Name}
+		infra, err := reconcile.Find(ctx, reader, key, r.Provider.NewMachine())
+		if err != nil {
+			return err
+		}
+		if infra != nil {
+			shown = infra
+		}
+		if r.filter.Passes(shown) {
+			o.machines, o.Machines = append(o.machines, all[i]), append(o.Machines, machineOf(&all[i]))
 		}
 	}
 	return nil
