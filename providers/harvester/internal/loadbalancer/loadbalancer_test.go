@@ -86,13 +86,15 @@ func TestOwn(t *testing.T) {
 		there        lbv1.LoadBalancer
 		own, foreign bool
 	}{
-		"by its id, whatever its name":                             {there: lb("x", "1", ""), own: true},
+		"by its id":                        {there: lb(now, "1", ""), own: true},
+		"by its id, under the former name": {there: lb("ns-c-lb", "1", ""), own: true},
+		"a copy under another name":        {there: lb("x", "1", "")},
 		"by its id, but of the cluster that this one is a copy of": {there: copied},
-		"another's of its name":                                    {there: lb(now, "2", "10.0.0.1"), foreign: true},
-		"of its name, without an id":                               {there: lb(now, "", "10.0.0.1"), foreign: true},
-		"of the former name, with the address":                     {there: lb("ns-c-lb", "", "10.0.0.1"), own: true},
-		"of the former name, at another":                           {there: lb("ns-c-lb", "", "10.0.0.2")},
-		"of the former name, and another's now":                    {there: lb("ns-c-lb", "2", "10.0.0.1")},
+		"another's of its name":                 {there: lb(now, "2", "10.0.0.1"), foreign: true},
+		"of its name, without an id":            {there: lb(now, "", "10.0.0.1"), foreign: true},
+		"of the former name, with the address":  {there: lb("ns-c-lb", "", "10.0.0.1"), own: true},
+		"of the former name, at another":        {there: lb("ns-c-lb", "", "10.0.0.2")},
+		"of the former name, and another's now": {there: lb("ns-c-lb", "2", "10.0.0.1")},
 	} {
 		own, foreign := loadbalancer.Own(published, []lbv1.LoadBalancer{lb("other", "", ""), tc.there})
 		g.Expect(own != nil).To(Equal(tc.own), name)

@@ -4,7 +4,8 @@
 // Package owned decides which objects belong to a HarvesterCluster, and which others it may use. It sends no requests.
 //
 // On Harvester, neither a name nor the id of the cluster alone identifies an object, since a copy of the cluster's YAML has the same id.
-// An object belongs to the cluster only if it has the id and names the cluster as its owner; no other object is changed. The IPPools to
+// An object belongs to the cluster only if it has the id and names the cluster as its owner. A copy of a LoadBalancer or IPPool has both, so its
+// name counts, too. No other object is changed. The IPPools to
 // create for a cluster follow from that. YAML is copied with all annotations, so a HarvesterMachine or HarvesterCluster may have the id
 // of another, too.
 //
@@ -16,6 +17,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
+	"slices"
 	"strings"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -38,6 +40,12 @@ func (b By) id() string { return b.Cluster.ID() }
 // Has reports whether an object belongs to the cluster.
 func (b By) Has(o client.Object) bool {
 	return b.id() != "" && o.GetLabels()[infrav1.ClusterIDLabel] == b.id() && o.GetAnnotations()[infrav1.OwnerAnnotation] == b.owner()
+}
+
+// HasNamed reports whether an object belongs to the cluster and has one of the names. Another name shows that it is a copy of the cluster's
+// object.
+func (b By) HasNamed(o client.Object, names ...string) bool {
+	return b.Has(o) && slices.Contains(names, o.GetName())
 }
 
 func (b By) owner() string { return infrav1.Owner(b.Cluster.Namespace, b.Cluster.Name) }

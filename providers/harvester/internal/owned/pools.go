@@ -33,6 +33,11 @@ func (u PoolUse) former(by By) string {
 	return by.FormerNameFor(string(u))
 }
 
+// owns reports whether a pool was created for the cluster and the purpose.
+func (u PoolUse) owns(by By, pool *lbv1.IPPool) bool {
+	return pool.Labels[useLabel] == string(u) && by.HasNamed(pool, by.NameFor(string(u)), u.former(by))
+}
+
 // Given returns the pool to create for the purpose, if any. Before Faultline, the name of a created pool was set as if the user had
 // referred to it; such a pool still counts as created.
 func (u PoolUse) Given(by By) (infrav1.IPPool, bool) {
@@ -81,13 +86,13 @@ func ChangePool(pool, wanted *lbv1.IPPool, by By) bool {
 	return changed
 }
 
-// OwnPool returns the pool of a cluster by its id, or one created for it before Faultline: that has the former name, the same addresses
+// OwnPool returns the pool that was created for a cluster and a purpose, or one created for it before Faultline: that has the former name, the same addresses
 // and no id. foreign is another pool that occupies the name.
 func OwnPool(by By, use PoolUse, wanted *lbv1.IPPool, all []lbv1.IPPool) (own, foreign *lbv1.IPPool) {
 	for i := range all {
 		pool := &all[i]
 		switch {
-		case by.Has(pool) && pool.Labels[useLabel] == string(use):
+		case use.owns(by, pool):
 			return pool, nil
 		case pool.Labels[infrav1.ClusterIDLabel] == "" && pool.Name == use.former(by) && slices.Equal(pool.Spec.Ranges, wanted.Spec.Ranges):
 			own = pool
@@ -101,11 +106,11 @@ func OwnPool(by By, use PoolUse, wanted *lbv1.IPPool, all []lbv1.IPPool) (own, f
 	return nil, foreign
 }
 
-// PoolsOf returns the pools that belong to a cluster.
+// PoolsOf returns the pools that were created for a cluster.
 func PoolsOf(by By, all []lbv1.IPPool) []*lbv1.IPPool {
 	var own []*lbv1.IPPool
 	for i := range all {
-		if by.Has(&all[i]) {
+		if LoadBalancerPool.owns(by, &all[i]) || MachinePool.owns(by, &all[i]) {
 			own = append(own, &all[i])
 		}
 	}

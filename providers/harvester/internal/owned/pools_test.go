@@ -68,7 +68,9 @@ func TestOwnPool(t *testing.T) {
 		there        lbv1.IPPool
 		own, foreign bool
 	}{
-		"by its id":                             {there: pool("x", wanted), own: true},
+		"by its id":                             {there: *wanted, own: true},
+		"by its id, under the former name":      {there: pool("ns-c-vm-ippool", wanted), own: true},
+		"a copy under another name":             {there: pool("x", wanted)},
 		"for the load balancer":                 {there: *owned.WantedPool(poolOwner("1"), owned.LoadBalancerPool, given)},
 		"another cluster's":                     {there: pool(wanted.Name, owned.WantedPool(poolOwner("2"), owned.MachinePool, given)), foreign: true},
 		"another owner's of its name":           {there: pool(wanted.Name, unmarked), foreign: true},
@@ -83,14 +85,16 @@ func TestOwnPool(t *testing.T) {
 	taken := unmarked.DeepCopy()
 	g.Expect(owned.ChangePool(taken, wanted, poolOwner("1"))).To(BeTrue())
 	g.Expect(owned.ChangePool(taken, wanted, poolOwner("1"))).To(BeFalse())
-	g.Expect(owned.PoolsOf(poolOwner("1"), []lbv1.IPPool{*taken, *unmarked})).To(HaveLen(1))
+	g.Expect(owned.PoolsOf(poolOwner("1"), []lbv1.IPPool{*taken, *unmarked, pool("copy", taken)})).To(HaveLen(1))
 }
 
 func TestPoolsForMachines(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	cluster, made := poolOwner("1").Cluster, owned.WantedPool(poolOwner("1"), owned.MachinePool, given)
-	all := []lbv1.IPPool{*owned.WantedPool(poolOwner("1"), owned.LoadBalancerPool, given), *owned.WantedPool(poolOwner("2"), owned.MachinePool, given), *made}
+	copied := made.DeepCopy()
+	copied.Name = "a-copy"
+	all := []lbv1.IPPool{*copied, *owned.WantedPool(poolOwner("1"), owned.LoadBalancerPool, given), *owned.WantedPool(poolOwner("2"), owned.MachinePool, given), *made}
 	g.Expect(owned.PoolsForMachines(cluster, &infrav1.VMNetworkConfig{IPPoolRefs: []string{"a", "b"}}, all)).To(Equal([]string{"a", "b"}))
 	g.Expect(owned.PoolsForMachines(cluster, &infrav1.VMNetworkConfig{IPPool: &given}, all)).To(Equal([]string{made.Name}))
 	g.Expect(owned.PoolsForMachines(cluster, &infrav1.VMNetworkConfig{IPPool: &given}, nil)).To(BeEmpty())
