@@ -198,6 +198,29 @@ func TestBlocksOfDeletedPoolAreRemoved(t *testing.T) {
 	g.Expect(is.Held).To(Equal(1100))
 }
 
+func TestACopyOfABlockHoldsNothingAndDoesNotStopItsPool(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	made := created(t, "copied-", "", lbv1.Range{Subnet: "10.127.0.0/21"})
+	first := ipam.NewAllocator(api, api)
+	claimed(t, first, made.Name, named("lb", allocation.MaxInPool+10))
+	for _, block := range blocks(t, made.Name) {
+		for _, prefix := range []string{"a-", "z-"} { // listed before and after the others
+			copied := block.DeepCopy()
+			copied.ObjectMeta = metav1.ObjectMeta{Name: prefix + block.Name, Labels: block.Labels, OwnerReferences: block.OwnerReferences}
+			g.Expect(api.Create(t.Context(), copied)).To(Succeed())
+		}
+	}
+	for name, allocator := range map[string]*ipam.Allocator{"first": first, "second": ipam.NewAllocator(api, api)} {
+		claimed(t, allocator, made.Name, named(name, 10))
+		g.Expect(allocator.Release(t.Context(), made.Name, name+"/lb-7")).To(Succeed())
+	}
+	is, err := updateStatus(t, ipam.NewAllocator(api, api), made.Name)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(is.Held).To(Equal(allocation.MaxInPool + 28))
+	g.Expect(is.Several).To(BeEmpty())
+}
+
 func TestBlocksHaveNoManagedFields(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -29,6 +29,8 @@ type poolState struct {
 	sole    bool
 	// shared is set if another pool has holders of addresses of this one.
 	shared bool
+	// ignored is the number of stored blocks with the pool's label that are not its own.
+	ignored int
 }
 
 // load reads a pool and its blocks. With always it reads the blocks even if the pool is not marked, since it may have some. It also reads
@@ -42,26 +44,28 @@ func load(ctx context.Context, h Harvester, from getter, name string, always boo
 		return nil, nil, err
 	}
 	var blocks []lbv1.IPPoolBlock
+	ignored := 0
 	if always || stored.Annotations[lbv1.BlocksAnnotation] == "true" {
 		list := &lbv1.IPPoolBlockList{}
 		if err := h.Live().List(ctx, list, allocation.BlocksOf(name)); err != nil {
 			return nil, nil, fmt.Errorf("listing IPPoolBlocks of IPPool %s: %w", name, err)
 		}
 		var err error
-		if blocks, err = ownBlocks(ctx, h, stored, list.Items); err != nil {
+		if blocks, ignored, err = ownBlocks(ctx, h, stored, list.Items); err != nil {
 			return nil, nil, err
 		}
 	}
 	p, _ := allocation.NewPool(stored, blocks...) // p reports its own problem
-	return stored, &poolState{Pool: p, writers: readWriters(stored.Annotations[writersAnnotation], p.Blocks())}, nil
+	return stored, &poolState{Pool: p, writers: readWriters(stored.Annotations[writersAnnotation], p.Blocks()), ignored: ignored}, nil
 }
 
-// ownBlocks skips blocks of other pools and deletes those of a deleted pool of the same name, which occupy the names.
-func ownBlocks(ctx context.Context, h Harvester, pool *lbv1.IPPool, all []lbv1.IPPoolBlock) ([]lbv1.IPPoolBlock, error) {
-	var own []lbv1.IPPoolBlock
+// ownBlocks skips blocks of other pools and copies of blocks, which it counts, and deletes those of a deleted pool of the same name, which
+// occupy the names.
+func ownBlocks(ctx context.Context, h Harvester, pool *lbv1.IPPool, all []lbv1.IPPoolBlock) (own []lbv1.IPPoolBlock, ignored int, _ error) {
 	for i := range all {
 		block := &all[i]
-		if block.Pool != pool.Name {
+		if block.Pool != pool.Name || allocation.IsCopy(block) {
+			ignored++
 			continue
 		}
 		if !allocation.IsForeign(block, pool) {
@@ -70,10 +74,10 @@ func ownBlocks(ctx context.Context, h Harvester, pool *lbv1.IPPool, all []lbv1.I
 		}
 		err := h.Delete(ctx, block, client.Preconditions{UID: &block.UID})
 		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("deleting IPPoolBlock %s of a deleted IPPool: %w", block.Name, err)
+			return nil, 0, fmt.Errorf("deleting IPPoolBlock %s of a deleted IPPool: %w", block.Name, err)
 		}
 	}
-	return own, nil
+	return own, ignored, nil
 }
 
 // isStored reports whether the cached record matches the stored object.
@@ -106,5 +110,5 @@ func (q *queue) areBlocksStored(ctx context.Context) (bool, error) {
 			return false, nil
 		}
 	}
-	return count == len(versions), nil
+	return count+q.pool.ignored == len(versions), nil
 }

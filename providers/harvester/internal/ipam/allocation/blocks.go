@@ -126,6 +126,12 @@ func IsForeign(block *lbv1.IPPoolBlock, pool *lbv1.IPPool) bool {
 	return false
 }
 
+// IsCopy reports whether a block is a copy of another one under a new name.
+func IsCopy(block *lbv1.IPPoolBlock) bool {
+	of, ok := addressesOf(block)
+	return ok && block.Name != blockName(block.Pool, of)
+}
+
 // BlocksOf returns the selector of a pool's blocks.
 func BlocksOf(pool string) client.MatchingLabels {
 	return client.MatchingLabels{lbv1.PoolLabel: shorten(pool, labelLimit)}

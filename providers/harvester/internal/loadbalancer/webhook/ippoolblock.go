@@ -25,7 +25,7 @@ import (
 func deleteBlock(reader client.Reader) rules.Rule[*lbv1.IPPoolBlock] {
 	return func(ctx context.Context, block *lbv1.IPPoolBlock) (admission.Warnings, field.ErrorList, error) {
 		pool, err := reconcile.Find(ctx, reader, client.ObjectKey{Name: block.Pool}, &lbv1.IPPool{})
-		if err != nil || pool == nil || allocation.IsForeign(block, pool) {
+		if err != nil || pool == nil || allocation.IsForeign(block, pool) || allocation.IsCopy(block) {
 			return nil, nil, err
 		}
 		return nil, ippools.ValidateBlockDeletion(block), nil
