@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
@@ -169,6 +170,49 @@ func TestServiceIsRestored(t *testing.T) {
 	slice := w.slices(lb)[0]
 	w.Expect(user.Delete(t.Context(), &slice)).To(Succeed())
 	w.waitForBackends(lb, map[string]bool{"192.168.1.5": true})
+}
+
+// stripping is a client of an API server with a policy that removes the owners of Services and EndpointSlices.
+type stripping struct {
+	client.Client
+	services *atomic.Int32 // the number of writes of Services
+}
+
+func (c stripping) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	if err := c.Client.Patch(ctx, o, p, opts...); err != nil {
+		return err
+	}
+	switch o.(type) {
+	case *corev1.Service:
+		c.services.Add(1)
+	case *discoveryv1.EndpointSlice:
+	default:
+		return nil
+	}
+	before := o.DeepCopyObject().(client.Object)
+	o.SetOwnerReferences(nil)
+	return c.Client.Patch(ctx, o, client.MergeFrom(before))
+}
+
+func TestAServiceWhoseOwnerAPolicyRemovesKeepsItsTrafficAndIsNotWrittenAllTheTime(t *testing.T) {
+	t.Parallel()
+	w := emptyFixture(t)
+	w.pool("a", 1)
+	w.kubeVIP()
+	w.machine("vm-1", "192.168.1.5")
+	service := &corev1.Service{ObjectMeta: w.meta("lb"), Spec: corev1.ServiceSpec{
+		Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{{Name: "http", Port: 80}},
+	}}
+	service.Labels, service.Annotations = map[string]string{lbv1.ServiceLabel: "true"}, map[string]string{"kube-vip.io/allow-reconcile-without-endpoints": "true"}
+	w.create(service)
+	lb := w.balancer("lb")
+	sent, recorder := &atomic.Int32{}, events.NewFakeRecorder(100)
+	w.start(func(r *balancer.Reconciler) { r.Client, r.Recorder = stripping{r.Client, sent}, recorder })
+	w.waitForMessage(lb, "")
+	w.Consistently(sent.Load, "2s").Should(BeNumerically("<=", 12), "pauses between writes grow")
+	w.Expect(recorder.Events).To(Receive(ContainSubstring("does not store the owner reference LoadBalancer lb of Service lb")))
+	w.machine("vm-2", "192.168.1.6")
+	w.waitForBackends(lb, map[string]bool{"192.168.1.5": true, "192.168.1.6": true})
 }
 
 func TestAPausedLoadBalancerIsLeftAlone(t *testing.T) {

@@ -5,6 +5,7 @@ package balancer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -19,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
@@ -172,7 +175,7 @@ func (s *scope) writeSlice(ctx context.Context, slice, wanted *discoveryv1.Endpo
 	if equality.Semantic.DeepEqual(before, slice) {
 		return problem{}, nil
 	}
-	return s.refused(s.Client.Patch(ctx, slice, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})), "EndpointSlice "+slice.Name)
+	return s.refused(s.patch(ctx, before, slice), "EndpointSlice "+slice.Name)
 }
 
 // writeService creates or updates the Service and returns it.
@@ -198,8 +201,33 @@ func (s *scope) writeService(ctx context.Context, service *corev1.Service) (*cor
 	if !service.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(before, service) {
 		return service, problem{}, nil
 	}
-	why, err := s.refused(s.Client.Patch(ctx, service, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})), "Service "+service.Name)
+	why, err := s.refused(s.patch(ctx, before, service), "Service "+service.Name)
 	return service, why, err
+}
+
+// patch writes an existing Service or EndpointSlice. If the API server does not store its label or owner, or another client removes them,
+// patch records an event and backs off, but writes everything else: machines get and lose traffic without delay.
+func (s *scope) patch(ctx context.Context, before, after client.Object) error {
+	err := s.written.Repeats.Write(ctx, s.Client, before, after)
+	var removed *patch.RemovedError
+	if !errors.As(err, &removed) {
+		return err
+	}
+	if removed.Reportable {
+		s.Recorder.Eventf(s.lb, nil, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, "Reconcile", "%s", removed)
+	}
+	if s.again == 0 || removed.Again() < s.again {
+		s.again = removed.Again()
+	}
+	if !removed.Paused {
+		return nil
+	}
+	after.SetLabels(before.GetLabels())
+	after.SetOwnerReferences(before.GetOwnerReferences())
+	if equality.Semantic.DeepEqual(before, after) {
+		return nil
+	}
+	return s.written.Repeats.Write(ctx, s.Client, before, after)
 }
 
 // refused converts the error of a write. An invalid object results from the load balancer, and only the user can correct that.

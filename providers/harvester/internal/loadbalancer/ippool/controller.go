@@ -165,7 +165,7 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, pool *lbv1.IPPool) err
 	if !controllerutil.RemoveFinalizer(pool, lbv1.IPPoolFinalizer) {
 		return nil
 	}
-	if err := r.Client.Patch(ctx, pool, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.writes.Write(ctx, r.Client, before, pool); err != nil {
 		return fmt.Errorf("removing the finalizer of IPPool %s: %w", pool.Name, client.IgnoreNotFound(err))
 	}
 	return nil
