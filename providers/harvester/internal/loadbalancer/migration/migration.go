@@ -29,6 +29,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/ippools"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
@@ -46,7 +48,8 @@ type Migration struct {
 	Addresses *ipam.Allocator
 	Recorder  events.EventRecorder
 
-	done chan struct{}
+	done   chan struct{}
+	writes patch.Repeats
 }
 
 // New returns a Migration.
@@ -130,7 +133,13 @@ func (m *Migration) convert(ctx context.Context) error {
 	}
 	before := config.DeepCopy()
 	metav1.SetMetaDataAnnotation(&config.ObjectMeta, lbv1.ConvertedAnnotation, "true")
-	if err := m.Client.Patch(ctx, config, client.MergeFrom(before)); err != nil {
+	err = m.writes.Write(ctx, m.Client, before, config)
+	if _, sent := patch.Sent(err); sent {
+		m.Recorder.Eventf(config, nil, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, "Convert",
+			"%s; until then the ConfigMap is converted again at each start, which creates deleted IPPools again", err)
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("marking it as converted: %w", err)
 	}
 	return nil

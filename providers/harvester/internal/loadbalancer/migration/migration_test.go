@@ -189,3 +189,29 @@ func TestExistingPoolRecordsHolders(t *testing.T) {
 	g.Expect([]string{<-recorder.Events, <-recorder.Events, <-recorder.Events}).To(ConsistOf(
 		ContainSubstring("existed before"), ContainSubstring("before/outside keeps 10.45.0.200"), ContainSubstring("before/taken keeps 10.45.0.9")))
 }
+
+func TestAConversionWhoseMarkAPolicyRemovesIsReportedAndDoesNotHoldUpAddresses(t *testing.T) {
+	g := NewWithT(t)
+	configured(t, map[string]string{"cidr-marked": "10.46.0.0/24"})
+	writes := 0
+	c := interceptor.NewClient(user, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if err := c.Patch(ctx, o, p, opts...); err != nil {
+				return err
+			}
+			config, ok := o.(*corev1.ConfigMap)
+			if !ok {
+				return nil
+			}
+			writes++
+			before := config.DeepCopy()
+			delete(config.Annotations, lbv1.ConvertedAnnotation)
+			return c.Patch(ctx, config, client.MergeFrom(before), opts...)
+		},
+	})
+	recorder := events.NewFakeRecorder(20)
+	g.Expect(migration.New(c, user, ipam.NewAllocator(c, user), recorder).Run(t.Context())).To(Succeed())
+	g.Expect(writes).To(Equal(1))
+	g.Expect(recorder.Events).To(Receive(And(ContainSubstring("AnnotationsRemoved"), ContainSubstring("annotation "+lbv1.ConvertedAnnotation+" of ConfigMap kubevip"))))
+	g.Expect(pool(t, "marked").Spec.Ranges).NotTo(BeEmpty())
+}
