@@ -104,16 +104,17 @@ func (r *Reconciler) finish(ctx context.Context, o *observed, d Decision) error 
 // rollOut makes the control plane replace all existing machines. In a Cluster with a topology it writes to the Cluster, because
 // the topology controller owns the control plane's spec.
 func (r *Reconciler) rollOut(ctx context.Context, o *observed) error {
-	var object client.Object = o.kcp
-	before := o.kcp.DeepCopyObject().(client.Object)
+	object, field, after := client.Object(o.kcp), "field spec.rollout.after", &o.kcp.Spec.Rollout.After
 	if o.owner.Spec.Topology.IsDefined() {
-		object, before = o.owner, o.owner.DeepCopy()
-		o.owner.Spec.Topology.ControlPlane.Rollout.After = timeOf(o.Now)
-	} else {
-		o.kcp.Spec.Rollout.After = timeOf(o.Now)
+		object, field, after = o.owner, "field spec.topology.controlPlane.rollout.after", &o.owner.Spec.Topology.ControlPlane.Rollout.After
 	}
-	if err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	before := object.DeepCopyObject().(client.Object)
+	*after = timeOf(o.Now)
+	if err := r.written.Repeats.Write(ctx, r.Client, before, object); err != nil {
 		return fmt.Errorf("setting rollout.after of %T %s: %w", object, object.GetName(), err)
+	}
+	if stored := timeOf(o.Now); !after.Equal(&stored) {
+		return &patch.RemovedError{Kind: patch.KindOf(r.Client, object), Name: object.GetName(), Removed: []string{field}}
 	}
 	r.emitEvents(o, corev1.EventTypeNormal, "RolloutStarted", "Replacing all machines of %s to spread them again", o.ControlPlane.Name)
 	return nil

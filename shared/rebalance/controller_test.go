@@ -641,6 +641,33 @@ func TestRolloutAfter(t *testing.T) {
 	}
 }
 
+func TestARolloutThatAPolicyRemovesIsReportedAndNotRepeatedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, "aab", "abc")
+	infra := w.infra()
+	infra.Spec.Distribution.ControlPlane.Rebalance = faultlinev1.ControlPlaneRebalanceRolloutAfter
+	w.Expect(w.client.Update(t.Context(), infra)).To(Succeed())
+	writes := 0
+	c := interceptor.NewClient(w.client, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if _, ok := o.(*controlplanev1.KubeadmControlPlane); !ok {
+				return c.Patch(ctx, o, p, opts...)
+			}
+			writes++
+			return c.Get(ctx, client.ObjectKeyFromObject(o), o) // the policy has removed the only change
+		},
+	})
+	r := w.reconciler(c)
+	r.Client = c
+	result, err := r.Reconcile(t.Context(), w.request())
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(writes).To(Equal(1))
+	w.Expect(result.RequeueAfter).To(BeNumerically("~", time.Hour, time.Minute))
+	w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonAnnotationsRemoved)).To(ContainSubstring(
+		"does not store the field spec.rollout.after of KubeadmControlPlane"))
+	w.Expect(w.recorder.Events).NotTo(Receive(ContainSubstring("RolloutStarted")))
+}
+
 func TestInvalidMoveRecord(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "aab", "abc")
