@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -29,7 +28,7 @@ func (r *Reconciler) reconcileDelete(ctx context.Context, s *scope) (ctrl.Result
 		controllerutil.RemoveFinalizer(s.infra, infrav1.MachineFinalizer)
 		return ctrl.Result{}, nil
 	}
-	if !metav1.IsControlledBy(s.vm, s.infra) && !ownedBy(s.vm, s.infra) {
+	if !ownedBy(s.vm, s.infra) {
 		// It belongs to another machine, so nothing is left to delete.
 		controllerutil.RemoveFinalizer(s.infra, infrav1.MachineFinalizer)
 		return ctrl.Result{}, nil

@@ -6,10 +6,12 @@ package vspheremachine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -111,14 +113,12 @@ func copyLabels(from *infrav1.VSphereMachine, to *infrav1.VSphereVM) {
 	}
 }
 
-// ownedBy reports whether the machine owns the VSphereVM, by the names in its owner references.
+// ownedBy reports whether the machine owns the VSphereVM. A deleted machine may have had the same name, and its VSphereVM may still exist.
 func ownedBy(vm *infrav1.VSphereVM, machine *infrav1.VSphereMachine) bool {
-	for _, ref := range vm.OwnerReferences {
-		if ref.Kind == "VSphereMachine" && ref.Name == machine.Name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(vm.OwnerReferences, func(ref metav1.OwnerReference) bool {
+		group, err := schema.ParseGroupVersion(ref.APIVersion)
+		return err == nil && group.Group == infrav1.GroupVersion.Group && ref.Kind == "VSphereMachine" && ref.Name == machine.Name && ref.UID == machine.UID
+	})
 }
 
 func setProvisioned(machine *infrav1.VSphereMachine, reason, message string) {

@@ -63,3 +63,20 @@ func (b *staleReader) Get(ctx context.Context, key client.ObjectKey, o client.Ob
 	}
 	return b.Client.Get(ctx, key, o, opts...)
 }
+
+func TestAMachineDoesNotTakeTheVSphereVMOfADeletedOneOfItsName(t *testing.T) {
+	t.Parallel()
+	machine := &infrav1.VSphereMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "node", UID: "2"}}
+	for name, test := range map[string]struct {
+		owner metav1.OwnerReference
+		want  bool
+	}{
+		"its own":                     {metav1.OwnerReference{APIVersion: infrav1.GroupVersion.String(), Kind: "VSphereMachine", Name: "node", UID: "2"}, true},
+		"its own, of an older API":    {metav1.OwnerReference{APIVersion: infrav1.GroupVersion.Group + "/v1beta1", Kind: "VSphereMachine", Name: "node", UID: "2"}, true},
+		"that of the deleted machine": {metav1.OwnerReference{APIVersion: infrav1.GroupVersion.String(), Kind: "VSphereMachine", Name: "node", UID: "1"}, false},
+		"that of another group":       {metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "VSphereMachine", Name: "node", UID: "2"}, false},
+	} {
+		vm := &infrav1.VSphereVM{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "node", OwnerReferences: []metav1.OwnerReference{test.owner}}}
+		NewWithT(t).Expect(ownedBy(vm, machine)).To(Equal(test.want), name)
+	}
+}
