@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
@@ -95,4 +96,25 @@ func TestDetachedTagIsReportedAndRepaired(t *testing.T) {
 			w.Expect(w.configuration()).To(ConsistOf(racked("a")))
 		})
 	}
+}
+
+// A request that is still pending, or is repeated, would revert what another client does after it has seen that the zone is configured.
+func TestZoneIsNotConfiguredWhileARequestForItIsPending(t *testing.T) {
+	t.Parallel()
+	const attach = "REST POST /rest/com/vmware/cis/tagging/tag-association/{id}?~action=attach"
+	w := newFixture(t, bareHosts())
+	zone := w.autoRack("a", named("a"), repairing)
+	w.waitForConfigured(zone)
+	before := w.vc.Calls()[attach]
+	w.vc.HoldCalls(attach, true)
+	w.Expect(w.vc.DetachTag("k8s-zone/zone-a", onCluster+"/host-a-1")).To(Succeed())
+	w.Eventually(func() int { return w.vc.Calls()[attach] }).Should(BeNumerically(">", before))
+	w.Expect(w.vc.AttachTag("k8s-zone/zone-a", onCluster+"/host-a-1")).To(Succeed())
+	w.Expect(w.autoConfigured(zone, infrav1.VSphereDeploymentZoneConfiguringReason)).NotTo(BeEmpty())
+	w.Consistently(func() string {
+		w.get(zone)
+		return conditions.GetReason(zone, infrav1.VSphereDeploymentZoneAutoConfiguredCondition)
+	}, "2s").Should(Equal(infrav1.VSphereDeploymentZoneConfiguringReason))
+	w.vc.HoldCalls(attach, false)
+	w.waitForConfigured(zone)
 }

@@ -39,6 +39,10 @@ func (s *Session) ConfigurationOf(zone string, steps []inventory.ConfigurationSt
 	return s.zones.Outcome(zone, steps)
 }
 
+// IsZoneChanging reports whether steps of an earlier call of ConfigureZone or ReleaseZone are still running. An InventoryChanged event follows
+// when they are done.
+func (s *Session) IsZoneChanging(zone string) bool { return s.zones.jobs.running(zone) }
+
 // ReleaseZone removes items that were created, in the given order and in the background. It ignores items that no longer exist.
 // An InventoryChanged event follows when it is done.
 func (s *Session) ReleaseZone(zone string, items []inventory.ConfiguredItem, mark string, pause time.Duration) Outcome {

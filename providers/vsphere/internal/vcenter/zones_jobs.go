@@ -57,6 +57,14 @@ func (j *zoneJobs) do(key, digest string, pause time.Duration, work func(context
 	return started.outcome
 }
 
+// running reports whether work for a zone is running.
+func (j *zoneJobs) running(key string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	of, ok := j.of[key]
+	return ok && of.outcome.Running
+}
+
 // known returns the outcome of the same work if it is running or finished recently. The caller must hold the lock.
 func (j *zoneJobs) known(key, digest string) (Outcome, bool) {
 	known, ok := j.of[key]

@@ -70,6 +70,10 @@ func (r *Reconciler) configure(ctx context.Context, s *scope, session *vcenter.S
 		if outcome, err = r.release(ctx, s, session, left, plan.Uses); err != nil {
 			return false, err
 		}
+	case session.IsZoneChanging(zone.Name):
+		// vCenter may show the effect of a request before it answers. A repetition of the request could undo a later change of another client.
+		r.configured(zone, infrav1.VSphereDeploymentZoneConfiguringReason, "Waiting for vCenter to answer earlier requests")
+		return false, nil
 	}
 	return r.report(s, plan, outcome), nil
 }

@@ -175,6 +175,7 @@ func (f *Endpoint) serve(answer *httptest.ResponseRecorder, r *http.Request) (na
 	if strings.HasPrefix(r.URL.Path, "/rest") || strings.HasPrefix(r.URL.Path, "/api") {
 		name = restName(r)
 		f.calls.add(name)
+		f.holds.wait(r.Context(), name)
 		f.mux.ServeHTTP(answer, r)
 		return name, nil
 	}
