@@ -36,6 +36,7 @@ func SVG(w io.Writer, clusters []report.Cluster) error {
 		height := svgCluster(&body, cluster, y)
 		width, y = max(width, 2*margin+len(cluster.Domains)*(columnWidth+columnGap)-columnGap), y+height
 	}
+	y += svgLegend(&body, y)
 	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13" role="img">
 <title>%s</title>
 <rect width="100%%" height="100%%" fill="#ffffff"/>
@@ -84,7 +85,7 @@ func svgDomain(body *strings.Builder, d report.Domain, x, y, height int) {
 	fmt.Fprintf(body, `<rect x="%d" y="%d" width="%d" height="%d" rx="6" fill="%s" stroke="%s" stroke-width="2"/>`+"\n", x, y, columnWidth, height, fill, stroke)
 	svgText(body, x+10, y+22, `font-weight="bold"`, short(cmp.Or(d.Name, "no failure domain")))
 	svgText(body, x+10, y+38, fmt.Sprintf(`fill="%s"`, stroke), short(state))
-	svgText(body, x+10, y+54, `font-size="11" fill="#555555"`, short(d.Reason))
+	svgText(body, x+10, y+54, `font-size="12" fill="#555555"`, short(d.Reason))
 	for i, machine := range d.Machines {
 		svgMachine(body, machine, x+10, y+headerHeight+i*(boxHeight+boxGap))
 	}
@@ -113,22 +114,40 @@ func svgState(d report.Domain) (stroke, fill, state string) {
 }
 
 func svgMachine(body *strings.Builder, m report.Machine, x, y int) {
-	role, fill, ink := "worker", "#c9d7f0", "#10243f"
+	role, name := "worker", m.Name
 	if m.ControlPlane {
-		role, fill, ink = "control plane", "#1f4e8c", "#ffffff"
+		role = "control plane"
 	}
-	border := ""
-	if !m.Works() {
-		fill, ink, border = "#ffffff", "#b00020", ` stroke="#b00020" stroke-dasharray="4 2"`
-	}
-	fmt.Fprintf(body, `<g><title>%s</title><rect x="%d" y="%d" width="%d" height="%d" rx="3" fill="%s"%s/>`,
-		html.EscapeString(fmt.Sprintf("%s, %s, %s", m.Name, role, m.State)), x, y, columnWidth-20, boxHeight, fill, border)
-	name := m.Name
 	if !m.Works() {
 		name = string(m.State) + " " + name
 	}
-	svgText(body, x+8, y+17, fmt.Sprintf(`font-size="12" fill="%s"`, ink), short(name))
+	svgBox(body, x, y, fmt.Sprintf("%s, %s, %s", m.Name, role, m.State), short(name), m.ControlPlane, m.Works())
+}
+
+// svgBox draws the box of a machine.
+func svgBox(body *strings.Builder, x, y int, title, text string, controlPlane, works bool) {
+	fill, ink, border := "#c9d7f0", "#10243f", ""
+	if controlPlane {
+		fill, ink = "#1f4e8c", "#ffffff"
+	}
+	if !works {
+		fill, ink, border = "#ffffff", "#b00020", ` stroke="#b00020" stroke-dasharray="4 2"`
+	}
+	fmt.Fprintf(body, `<g><title>%s</title><rect x="%d" y="%d" width="%d" height="%d" rx="3" fill="%s"%s/>`,
+		html.EscapeString(title), x, y, columnWidth-20, boxHeight, fill, border)
+	svgText(body, x+8, y+17, fmt.Sprintf(`font-size="12" fill="%s"`, ink), text)
 	body.WriteString("</g>\n")
+}
+
+// svgLegend explains the colours of the boxes, and returns its height.
+func svgLegend(body *strings.Builder, y int) int {
+	for i, one := range []struct {
+		text                string
+		controlPlane, works bool
+	}{{"control-plane machine", true, true}, {"worker", false, true}, {"waiting, failed or deleted", false, false}} {
+		svgBox(body, margin+i*(columnWidth-10), y, "legend", one.text, one.controlPlane, one.works)
+	}
+	return boxHeight
 }
 
 func svgText(body *strings.Builder, x, y int, attributes, text string) {
