@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -74,7 +75,7 @@ func (o *Options) Run(ctx context.Context, p Provider) error {
 	ctrl.SetLogger(klog.Background())
 	ctx = ctrl.LoggerInto(ctx, klog.Background())
 	klog.Background().Info("Starting "+p.program(), version.Pairs()...)
-	if err := version.Register(metrics.Registry); err != nil {
+	if err := errors.Join(version.Register(metrics.Registry), o.registerCertificate(metrics.Registry)); err != nil {
 		return err
 	}
 	o.logIgnored(klog.Background())
