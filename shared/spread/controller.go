@@ -42,6 +42,8 @@ type Reconciler struct {
 	machines patch.Expectations // Machines; it also writes the metadata of infrastructure machines
 	assigned memory
 	busy     sync.Map // key of an infrastructure cluster -> when its machines were last assigned domains
+	// markedByOthers maps the key of an infrastructure cluster to the UIDs of MachineDeployments whose machines another client has marked.
+	markedByOthers sync.Map
 }
 
 // Reconcile assigns domains to waiting machines, marks the machines of each MachineDeployment that should be deleted next, moves
@@ -74,6 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) forget(cluster client.ObjectKey) {
 	r.clusters.Forget(cluster)
 	r.busy.Delete(cluster)
+	r.markedByOthers.Delete(cluster)
 }
 
 // reconcile does nothing for a cluster that is being deleted, because its machines are deleted, or that is paused, because the

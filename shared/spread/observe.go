@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -36,6 +37,8 @@ type scope struct {
 	deployments, named []*clusterv1.MachineDeployment
 	// within is true if logical failure domains are separated inside a failure domain, where this is not visible.
 	within bool
+	// markedByOthers holds the MachineDeployments whose machines another client has marked since this manager has started.
+	markedByOthers map[types.UID]bool
 	// state is the input of Assign and Plan.
 	state Cluster
 }

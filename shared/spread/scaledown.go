@@ -7,8 +7,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -40,6 +43,7 @@ func selectNone(*clusterv1.MachineDeployment) ([]string, error) { return nil, ni
 // markForScaleDown makes the MachineSet of each MachineDeployment delete the right machines first when it scales down: it marks
 // the machines that choose returns, and no others. It removes outdated marks before it sets new ones.
 func (r *Reconciler) markForScaleDown(ctx context.Context, s *scope, choose func(*clusterv1.MachineDeployment) ([]string, error)) (ctrl.Result, error) {
+	r.noteMarksOfOthers(s)
 	marked := map[string]bool{}
 	for _, md := range s.deployments {
 		names, err := choose(md)
@@ -56,6 +60,35 @@ func (r *Reconciler) markForScaleDown(ctx context.Context, s *scope, choose func
 		}
 	}
 	return ctrl.Result{}, r.mark(ctx, s, marked)
+}
+
+// noteMarksOfOthers notes the MachineDeployments of whose machines another client has marked one. A program that marks a machine and lowers the
+// replicas at once is too fast for the removal of marks that were set ahead: from the second time on there are none.
+func (r *Reconciler) noteMarksOfOthers(s *scope) {
+	key := client.ObjectKeyFromObject(s.cluster)
+	known, _ := r.markedByOthers.Load(key)
+	before, _ := known.(map[types.UID]bool)
+	s.markedByOthers = map[types.UID]bool{}
+	for _, md := range s.deployments {
+		machine := s.markedByOther(md)
+		if s.markedByOthers[md.UID] = before[md.UID] || machine != ""; machine != "" && !before[md.UID] && scaler(md) == "" {
+			r.Recorder.Eventf(s.cluster, nil, corev1.EventTypeNormal, "MachineMarkedByOthers", "Mark",
+				"Machine %s has the annotation %s, which Faultline has not set: machines of MachineDeployment %s are not marked ahead until the manager restarts. "+
+					"If a program scales the MachineDeployment, set its annotation %s", machine, clusterv1.DeleteMachineAnnotation, md.Name, faultlinev1.ScaledByAnnotation)
+		}
+	}
+	r.markedByOthers.Store(key, s.markedByOthers)
+}
+
+// markedByOther returns the name of a machine of the MachineDeployment that another client has marked, even if it is being deleted; "" if
+// none exists.
+func (s *scope) markedByOther(md *clusterv1.MachineDeployment) string {
+	for _, name := range slices.Sorted(maps.Keys(s.members)) {
+		if machine := s.members[name].machine; machine.Labels[clusterv1.MachineDeploymentNameLabel] == md.Name && markOf(machine).Others() {
+			return name
+		}
+	}
+	return ""
 }
 
 // mark removes marks from the machines that should have none, then marks the others concurrently, because the MachineSet does not
@@ -131,6 +164,9 @@ func (s *scope) selectMarks(md *clusterv1.MachineDeployment) ([]string, error) {
 		return s.leaving(md, tooMany, marked, waiting)
 	case len(waiting) > 0:
 		return nil, nil
+	}
+	if s.markedByOthers[md.UID] {
+		return Marks(s.state, md.Name, marked, 0, tooMany)
 	}
 	return Marks(s.state, md.Name, marked, maxMarks, tooMany)
 }

@@ -264,6 +264,36 @@ func TestNoMarks(t *testing.T) {
 	}
 }
 
+// Rancher marks a machine and lowers the replicas at once, and announces nothing.
+func TestAProgramThatMarksMachinesIsRespectedFromTheSecondTimeOn(t *testing.T) {
+	t.Parallel()
+	w, r := settled(t, faultlinev1.WorkersDistribution{}, 6)
+	scaleDown := func(machine string, to int32) {
+		change(w, &clusterv1.Machine{ObjectMeta: w.meta(machine)}, false, func(m *clusterv1.Machine) {
+			m.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: "true"}
+		})
+		w.scale("md", to) // the MachineSet is faster than Faultline
+		w.reconcile(r)
+	}
+	scaleDown("md-0006", 5)
+	w.Expect(w.marked("md")).To(ConsistOf("md-0006"), "another one was deleted, and its mark stays")
+	var events []string
+	for len(w.recorder.Events) > 0 {
+		events = append(events, <-w.recorder.Events)
+	}
+	w.Expect(events).To(ContainElement(And(ContainSubstring("MachineMarkedByOthers"), ContainSubstring("set its annotation "+faultlinev1.ScaledByAnnotation))))
+	w.scale("md", 4)
+	w.reconcile(r)
+	w.Expect(w.machines("md")).NotTo(ContainElement(HaveField("Name", "md-0006")))
+	w.Expect(w.marked("md")).To(BeEmpty(), "none is marked ahead")
+	scaleDown("md-0005", 3)
+	w.Expect(w.machines("md")).To(And(HaveLen(3), Not(ContainElement(HaveField("Name", "md-0005")))))
+
+	w.wantReplicas(2)
+	w.reconcile(r)
+	w.Expect(w.marked("md")).To(HaveLen(1), "a surplus machine is marked nevertheless")
+}
+
 func TestPartialMarkIsRemoved(t *testing.T) {
 	t.Parallel()
 	w, r := settled(t, faultlinev1.WorkersDistribution{}, 4)
