@@ -141,6 +141,13 @@ type Volume struct {
 	// +optional
 	VolumeSize *resource.Quantity `json:"volumeSize,omitempty"`
 
+	// accessMode of the volume. Set ReadWriteOnce for a storage class that does
+	// not support ReadWriteMany, such as one of LVM: the virtual machine can
+	// then not be live migrated. Defaults to ReadWriteMany.
+	// +optional
+	// +kubebuilder:validation:Enum=ReadWriteMany;ReadWriteOnce
+	AccessMode corev1.PersistentVolumeAccessMode `json:"accessMode,omitempty"`
+
 	// bootOrder is the position of the volume in the boot order, from 1.
 	// Without it, volumes are tried in the order in which they are listed.
 	// +optional

@@ -4,6 +4,7 @@
 package virtualmachine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -53,9 +54,11 @@ type Input struct {
 type Volume struct {
 	StorageClass string
 	// Image is namespace/name of the source image; "" for an empty volume.
-	Image     string
-	Size      resource.Quantity
-	BootOrder int
+	Image string
+	Size  resource.Quantity
+	// AccessMode is "" for ReadWriteMany.
+	AccessMode corev1.PersistentVolumeAccessMode
+	BootOrder  int
 }
 
 // SecretName returns the name of the Secret with a virtual machine's boot data.
@@ -137,7 +140,7 @@ func (in *Input) claims() (string, error) {
 				Namespace: in.Namespace, Name: in.claimName(i), Labels: in.identity(), Annotations: in.owner(),
 			},
 			Spec: corev1.PersistentVolumeClaimSpec{
-				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}, VolumeMode: &block,
+				AccessModes: []corev1.PersistentVolumeAccessMode{cmp.Or(volume.AccessMode, corev1.ReadWriteMany)}, VolumeMode: &block,
 				StorageClassName: &volume.StorageClass,
 				Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: volume.Size}},
 			},

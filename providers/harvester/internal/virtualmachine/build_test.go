@@ -34,7 +34,7 @@ func input() virtualmachine.Input {
 		ID: machineID, Cluster: "c1", Namespace: "default",
 		Volumes: []virtualmachine.Volume{
 			{StorageClass: "lh-1", Image: "default/image-1", Size: resource.MustParse("40Gi"), BootOrder: 1},
-			{StorageClass: "fast", Size: resource.MustParse("10Gi")},
+			{StorageClass: "fast", Size: resource.MustParse("10Gi"), AccessMode: corev1.ReadWriteOnce},
 		},
 		Networks: []string{"default/vlan1", "other/vlan2"}, KeyPair: "default/key", PublicKey: "ssh-ed25519 AAAA me\n",
 		Bootstrap: virtualmachine.Bootstrap{Data: []byte("#cloud-config\nruncmd:\n- kubeadm init\n")},
@@ -98,10 +98,11 @@ func TestClaimsHaveIDOfMachine(t *testing.T) {
 	var claims []corev1.PersistentVolumeClaim
 	g.Expect(json.Unmarshal([]byte(vm.Annotations["harvesterhci.io/volumeClaimTemplates"]), &claims)).To(Succeed())
 	g.Expect(claims).To(HaveLen(2))
+	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany, corev1.ReadWriteOnce}
 	for i, claim := range claims {
 		g.Expect(claim.Name).To(Equal([]string{"m1-disk-0-0a1b2", "m1-disk-1-0a1b2"}[i]))
 		g.Expect(claim.Labels).To(HaveKeyWithValue(infrav1.MachineIDLabel, machineID))
-		g.Expect(claim.Spec.AccessModes).To(Equal([]corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}))
+		g.Expect(claim.Spec.AccessModes).To(Equal([]corev1.PersistentVolumeAccessMode{modes[i]}))
 		g.Expect(*claim.Spec.VolumeMode).To(Equal(corev1.PersistentVolumeBlock))
 		g.Expect(*claim.Spec.StorageClassName).To(Equal([]string{"lh-1", "fast"}[i]))
 	}

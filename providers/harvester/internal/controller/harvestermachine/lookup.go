@@ -78,7 +78,7 @@ func (s *scope) lookUpVolumes(ctx context.Context) error {
 	s.wanted.Volumes = nil
 	for i := range s.infra.Spec.Volumes {
 		field, spec := fmt.Sprintf("spec.volumes[%d]", i), &s.infra.Spec.Volumes[i]
-		volume := virtualmachine.Volume{BootOrder: spec.BootOrder}
+		volume := virtualmachine.Volume{AccessMode: spec.AccessMode, BootOrder: spec.BootOrder}
 		var err error
 		if spec.VolumeType == infrav1.VolumeTypeImage {
 			err = s.fromImage(ctx, field, spec, &volume)
