@@ -139,6 +139,7 @@ func testZoneAdmission(t *testing.T, api *rulestest.APIServer) {
 		"5 Machines (default/zone-0, default/zone-1, default/zone-2 and 2 more) are in the zone; move them to another failure domain first")))
 
 	zone.Spec.ControlPlane = ptr.To(false)
+	zone.Spec.IdentityRef = &infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: "zones"}
 	g.Expect(api.Update(ctx, zone)).To(Succeed(), "what does not move the zone may change")
 
 	g.Expect(api.DeleteAllOf(ctx, &clusterv1.Machine{}, client.InNamespace(metav1.NamespaceDefault))).To(Succeed())

@@ -58,7 +58,7 @@ func (w vsphereDeploymentZone) update(ctx context.Context, before, after *infrav
 
 // movedZone returns an error for each change that moves a zone.
 func movedZone(before, after *infrav1.VSphereDeploymentZone, advice string) field.ErrorList {
-	return rules.Changed(&before.Spec, &after.Spec, field.NewPath("spec"), advice, "controlPlane", "thumbprint", "identityRef")
+	return rules.Changed(&before.Spec, &after.Spec, field.NewPath("spec"), advice, "controlPlane", "thumbprint", "identityRef.kind", "identityRef.name")
 }
 
 // warn warns about what a zone lacks to become ready. A rejected zone has no warnings.
