@@ -109,10 +109,16 @@ func (e *examination) object(kind, name string) *unstructured.Unstructured {
 	return nil
 }
 
+// uses reports whether a vCenter is one of a cluster's. Upstream's clusters have one.
+func uses(cluster *unstructured.Unstructured, vcenter string) bool {
+	others, _, _ := unstructured.NestedStringSlice(cluster.Object, "spec", "additionalServers")
+	return server(cluster) == vcenter || slices.ContainsFunc(others, func(other string) bool { return host(other) == vcenter })
+}
+
 // selects reports whether a zone is among the failure domains of a cluster.
 func selects(cluster, zone *unstructured.Unstructured) bool {
 	fields, found, _ := unstructured.NestedMap(cluster.Object, "spec", "failureDomainSelector")
-	if !found || server(cluster) != server(zone) {
+	if !found || !uses(cluster, server(zone)) {
 		return false
 	}
 	selector := &metav1.LabelSelector{}
@@ -151,10 +157,10 @@ func missingFailureDomains(e *examination) {
 		}
 		for j := range e.Objects["VSphereCluster"] {
 			infra := &e.Objects["VSphereCluster"][j]
-			if infra.GetNamespace() == machine.GetNamespace() && ownerOf(infra, "Cluster") == cluster && server(infra) != server(zone) {
+			if infra.GetNamespace() == machine.GetNamespace() && ownerOf(infra, "Cluster") == cluster && !uses(infra, server(zone)) {
 				next := "its replacement is created there when the zone is ready: set spec.identityRef of the zone if the cluster's account is not valid for that vCenter"
 				if _, is := machine.GetLabels()[clusterv1.MachineControlPlaneLabel]; is {
-					next = "its replacement would wait, because a control plane must be on the vCenter of its cluster"
+					next = "its replacement would wait, because a control plane must be on the vCenter of its cluster, or on one in spec.additionalServers, which you can set after the takeover"
 				}
 				e.about(machine, Check, "Machines", fmt.Sprintf(
 					"its failure domain %s is on vCenter %s, its cluster on %s: the machine stays, but %s", domain, server(zone), server(infra), next))

@@ -24,13 +24,20 @@ const (
 	VSphereClusterFailureDomainsDeletingReason = clusterv1.DeletingReason
 )
 
-// VSphereCluster's VCenterAvailable condition and corresponding reasons. See also the reasons shared by several kinds.
+// VSphereCluster's VCenterAvailable condition, also of each of status.servers, and corresponding reasons. See also the reasons
+// shared by several kinds.
 const (
 	// VSphereClusterVCenterAvailableCondition is true if the vCenter can be used with the cluster's credentials.
 	VSphereClusterVCenterAvailableCondition = "VCenterAvailable"
 
 	// VSphereClusterVCenterAvailableReason surfaces when the vCenter is available.
 	VSphereClusterVCenterAvailableReason = clusterv1.AvailableReason
+
+	// VSphereClusterSameVCenterReason surfaces in status.servers when two servers are one vCenter.
+	VSphereClusterSameVCenterReason = "SameVCenter"
+
+	// VSphereClusterNoZoneSelectedReason surfaces in status.servers when the selector matches no zone on the server.
+	VSphereClusterNoZoneSelectedReason = "NoneSelected"
 )
 
 // VSphereCluster's ClusterModulesReady condition and corresponding reasons. The condition is not part of Ready, because

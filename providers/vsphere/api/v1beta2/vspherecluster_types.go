@@ -5,6 +5,7 @@ package v1beta2
 
 import (
 	"net"
+	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,17 @@ type VSphereClusterSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Server string `json:"server,omitempty"`
+
+	// additionalServers are other vCenters, as host or host:port, whose VSphereDeploymentZones are failure domains of the cluster
+	// too, if failureDomainSelector selects them. A zone on them is used with its identityRef if that allows the cluster's
+	// namespace, otherwise with the cluster's identityRef.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	AdditionalServers []string `json:"additionalServers,omitempty"`
 
 	// thumbprint is the SHA-1 or SHA-256 fingerprint of the vCenter's certificate, as hexadecimal pairs separated by colons. If
 	// omitted, the certificate must be signed by an authority that the manager's system trusts.
@@ -51,13 +63,24 @@ type VSphereClusterSpec struct {
 	DisableClusterModule *bool `json:"disableClusterModule,omitempty"`
 
 	// failureDomainSelector selects the VSphereDeploymentZones in which machines may be placed, by their labels. Only zones on
-	// the same server count. An empty selector selects all of them. If omitted, the cluster has no failure domains.
+	// the same server or on additionalServers count. An empty selector selects all of them. If omitted, the cluster has no failure domains.
 	// +optional
 	FailureDomainSelector *metav1.LabelSelector `json:"failureDomainSelector,omitempty"`
 
 	// distribution defines how machines are spread across the failure domains, and what each failure domain may be used for.
 	// +optional
 	Distribution faultlinev1.Distribution `json:"distribution,omitempty,omitzero"`
+}
+
+// Servers returns the cluster's vCenters, spec.server first, each once.
+func (s *VSphereClusterSpec) Servers() []string {
+	servers := []string{s.Server}
+	for _, server := range s.AdditionalServers {
+		if !slices.ContainsFunc(servers, func(known string) bool { return SameServer(known, server) }) {
+			servers = append(servers, server)
+		}
+	}
+	return servers
 }
 
 // APIEndpoint is the endpoint of an API server.
@@ -98,6 +121,12 @@ type ClusterModule struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	ModuleUUID string `json:"moduleUUID,omitempty"`
+
+	// server is the vCenter of the module, if it is one of additionalServers.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Server string `json:"server,omitempty"`
 }
 
 // VSphereClusterStatus defines the observed state of VSphereCluster.
@@ -133,9 +162,39 @@ type VSphereClusterStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	VCenterVersion string `json:"vCenterVersion,omitempty"`
 
+	// servers are the vCenters of a cluster with additionalServers, including spec.server.
+	// +optional
+	// +listType=map
+	// +listMapKey=server
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=33
+	Servers []VSphereClusterServerStatus `json:"servers,omitempty"`
+
 	// deprecated holds the status of older API versions.
 	// +optional
 	Deprecated *DeprecatedStatus `json:"deprecated,omitempty"`
+}
+
+// VSphereClusterServerStatus is the observed state of one of a cluster's vCenters.
+type VSphereClusterServerStatus struct {
+	// server is the vCenter, as in spec.server or spec.additionalServers.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Server string `json:"server,omitempty"`
+
+	// instanceUUID identifies the vCenter under all its names.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	InstanceUUID string `json:"instanceUUID,omitempty"`
+
+	// conditions of the vCenter: VCenterAvailable.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // VSphereClusterInitializationStatus holds the state of the initial provisioning.

@@ -3,7 +3,7 @@
 
 // Package clustermodule decides which cluster modules a cluster has. A module keeps its virtual machines on different hosts of
 // one compute cluster, best effort. There is one module for the control plane and one for each MachineDeployment, in each
-// compute cluster with machines of that owner. Upstream has a single module per owner, which machines in other compute clusters
+// compute cluster with machines of that owner, on each vCenter. Upstream has a single module per owner, which machines in other compute clusters
 // cannot join. The functions of this package are pure.
 package clustermodule
 
@@ -17,24 +17,59 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// Target is the owner of a module's machines.
+// Target is the owner of a module's machines, on one vCenter.
 type Target struct {
 	ControlPlane bool
 	Name         string
+	// Server is the vCenter in canonical form if it is one of the cluster's additionalServers, else "".
+	Server string `json:",omitempty"`
 }
 
 // TargetOf returns the owner of a machine in a cluster whose control plane has the given name. It returns false for machines
-// without a control plane or MachineDeployment, and for those on another server: modules are created only on the cluster's
-// server.
+// without a control plane or MachineDeployment, and for those on another server than the cluster's.
 func TargetOf(vm *infrav1.VSphereVM, cluster *infrav1.VSphereCluster, controlPlane string) (Target, bool) {
-	if !infrav1.SameServer(vm.Spec.Server, cluster.Spec.Server) {
+	server := vm.Spec.Server
+	if !slices.ContainsFunc(cluster.Spec.Servers(), func(own string) bool { return infrav1.SameServer(own, server) }) {
 		return Target{}, false
 	}
 	if _, is := vm.Labels[clusterv1.MachineControlPlaneLabel]; is {
-		return Target{true, controlPlane}, controlPlane != ""
+		return Target{true, controlPlane, ServerOf(cluster, server)}, controlPlane != ""
 	}
 	deployment := vm.Labels[clusterv1.MachineDeploymentNameLabel]
-	return Target{false, deployment}, deployment != ""
+	return Target{false, deployment, ServerOf(cluster, server)}, deployment != ""
+}
+
+// ServerOf returns the server of a module's target: "" for the cluster's own.
+func ServerOf(cluster *infrav1.VSphereCluster, server string) string {
+	if infrav1.SameServer(server, cluster.Spec.Server) {
+		return ""
+	}
+	return infrav1.ServerAddress(server)
+}
+
+// Servers returns the servers that may have modules of the cluster, "" for its own, including those that it has ceased to use.
+func Servers(cluster *infrav1.VSphereCluster) []string {
+	var servers []string
+	for _, server := range cluster.Spec.Servers() {
+		servers = append(servers, ServerOf(cluster, server))
+	}
+	for _, module := range cluster.Spec.ClusterModules {
+		servers = append(servers, module.Server)
+	}
+	slices.Sort(servers)
+	return slices.Compact(servers)
+}
+
+// On splits modules into those on a server and the others.
+func On(server string, modules []infrav1.ClusterModule) (there, others []infrav1.ClusterModule) {
+	for _, module := range modules {
+		if module.Server == server {
+			there = append(there, module)
+		} else {
+			others = append(others, module)
+		}
+	}
+	return there, others
 }
 
 // CanBe reports whether a compute resource can have modules. A standalone host cannot.
@@ -104,9 +139,9 @@ func Decide(recorded []infrav1.ClusterModule, targets []Target, wanted []Wanted,
 
 // Record returns the API representation of a module.
 func Record(target Target, uuid string) infrav1.ClusterModule {
-	return infrav1.ClusterModule{ControlPlane: ptr.To(target.ControlPlane), TargetObjectName: target.Name, ModuleUUID: uuid}
+	return infrav1.ClusterModule{ControlPlane: ptr.To(target.ControlPlane), TargetObjectName: target.Name, ModuleUUID: uuid, Server: target.Server}
 }
 
 func targetOf(module infrav1.ClusterModule) Target {
-	return Target{ptr.Deref(module.ControlPlane, false), module.TargetObjectName}
+	return Target{ptr.Deref(module.ControlPlane, false), module.TargetObjectName, module.Server}
 }

@@ -18,6 +18,8 @@ const here, there, single = "ClusterComputeResource:domain-c1", "ClusterComputeR
 var (
 	plane   = clustermodule.Target{ControlPlane: true, Name: "one"}
 	workers = clustermodule.Target{Name: "one"} // with the same name
+	// elsewhere is workers on another vCenter.
+	elsewhere = clustermodule.Target{Name: "one", Server: "elsewhere.example.com"}
 )
 
 func TestTargetOf(t *testing.T) {
@@ -43,6 +45,11 @@ func TestTargetOf(t *testing.T) {
 	deployment.Spec.Server = "elsewhere.example.com"
 	_, ok = clustermodule.TargetOf(deployment, cluster, "other")
 	g.Expect(ok).To(BeFalse(), "a machine on another server")
+	cluster.Spec.AdditionalServers = []string{"Elsewhere.example.com:443"}
+	target, ok = clustermodule.TargetOf(deployment, cluster, "other")
+	g.Expect(target).To(Equal(clustermodule.Target{Name: "one", Server: "elsewhere.example.com"}))
+	g.Expect(ok).To(BeTrue())
+	g.Expect(clustermodule.Servers(cluster)).To(Equal([]string{"", "elsewhere.example.com"}))
 }
 
 func TestDecide(t *testing.T) {
@@ -77,6 +84,11 @@ func TestDecide(t *testing.T) {
 			name: "one that is not listed may be where it is needed", targets: both,
 			recorded: []infrav1.ClusterModule{record(plane, "p")}, wanted: []clustermodule.Wanted{{plane, there}},
 			want: clustermodule.Plan{Keep: []infrav1.ClusterModule{record(plane, "p")}},
+		},
+		{
+			name: "compute clusters of two vCenters have the same reference", targets: []clustermodule.Target{elsewhere},
+			recorded: []infrav1.ClusterModule{record(workers, "w")}, wanted: []clustermodule.Wanted{{elsewhere, here}}, where: clustermodule.Where{"w": here},
+			want: clustermodule.Plan{Remove: []infrav1.ClusterModule{record(workers, "w")}, Create: []clustermodule.Wanted{{elsewhere, here}}},
 		},
 		{
 			name: "a target that is gone takes its module along", targets: both[:1],

@@ -4,6 +4,8 @@
 package connection
 
 import (
+	"slices"
+
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -14,7 +16,25 @@ import (
 
 // Changed passes VSphereClusters whose account or vCenter may have become usable or unusable, so that the objects that use the
 // cluster's account are reconciled again. There may be no event from the vCenter, because its session can be open already.
-func Changed() predicate.Predicate { return changed(infrav1.VSphereClusterVCenterAvailableCondition) }
+func Changed() predicate.Predicate {
+	return predicate.Or(changed(infrav1.VSphereClusterVCenterAvailableCondition), predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return !slices.Equal(serverReasons(e.ObjectOld), serverReasons(e.ObjectNew))
+		},
+	})
+}
+
+func serverReasons(cluster client.Object) []string {
+	var reasons []string
+	for _, server := range cluster.(*infrav1.VSphereCluster).Status.Servers {
+		for i := range server.Conditions {
+			reasons = append(reasons, server.Server+" "+server.Conditions[i].Reason)
+		}
+	}
+	return reasons
+}
 
 // ZoneChanged passes VSphereDeploymentZones likewise: machines on another server than their cluster's use the zone's account.
 func ZoneChanged() predicate.Predicate {

@@ -64,17 +64,22 @@ func (d *Dialer) ForVM(ctx context.Context, cluster *infrav1.VSphereCluster, vm 
 	if err != nil {
 		return nil, err
 	}
-	account, why, err := d.accountFor(ctx, cluster, zone, vm.Spec.Server)
+	return d.forMachines(ctx, cluster, zone, vm.Spec.Server, vm.Spec.Thumbprint)
+}
+
+// forMachines returns a session for the cluster's machines on a server. own is the thumbprint of a machine, if any.
+func (d *Dialer) forMachines(ctx context.Context, cluster *infrav1.VSphereCluster, zone *infrav1.VSphereDeploymentZone, server, own string) (*vcenter.Session, error) {
+	account, why, err := d.accountFor(ctx, cluster, zone, server)
 	if err != nil {
 		return nil, err
 	}
-	thumbprint := placement.Thumbprint(vm.Spec.Server, cluster, zone, vm.Spec.Thumbprint)
+	thumbprint := placement.Thumbprint(server, cluster, zone, own)
 	if zone == nil || thumbprint != zone.Spec.Thumbprint { // zones are created by administrators, not by tenants
-		if err := account.Pinned(vm.Spec.Server, thumbprint); err != nil {
+		if err := account.Pinned(server, thumbprint); err != nil {
 			return nil, err
 		}
 	}
-	return d.open(cluster, why, vm.Spec.Server, thumbprint, account)
+	return d.open(cluster, why, server, thumbprint, account)
 }
 
 // accountFor returns the cluster's account. For a server other than the cluster's, the account of the zone's identityRef takes

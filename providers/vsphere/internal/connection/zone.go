@@ -77,7 +77,7 @@ func (d *Dialer) asTenant(ctx context.Context, zone *infrav1.VSphereDeploymentZo
 		session, err = d.sessionAs(zone, infrav1.ClusterAccount, thumbprint, account, tenant.Namespace)
 	}
 	if err != nil && Waits(err) {
-		err = &tenantsError{err}
+		err = &tenantsError{cause: err, added: adds(tenant, zone) > 0}
 	}
 	return session, err
 }
@@ -102,7 +102,8 @@ func managerAccountInapplicable(err error, zone *infrav1.VSphereDeploymentZone) 
 	return errors.Is(err, identity.ErrNotUsable) || errors.Is(err, vcenter.ErrUnauthorized)
 }
 
-// oldestOf returns the oldest VSphereCluster that selects the zone, or nil. Clusters created later do not change it.
+// oldestOf returns the oldest VSphereCluster that selects the zone, or nil. Clusters created later do not change it. Those with
+// spec.server on the zone's vCenter precede those that add it.
 func (d *Dialer) oldestOf(ctx context.Context, zone *infrav1.VSphereDeploymentZone) (*infrav1.VSphereCluster, error) {
 	all := &infrav1.VSphereClusterList{}
 	if err := d.Client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil { // read-only; the result is copied
@@ -115,16 +116,31 @@ func (d *Dialer) oldestOf(ctx context.Context, zone *infrav1.VSphereDeploymentZo
 		return nil, nil
 	}
 	oldest := slices.MinFunc(selecting, func(a, b infrav1.VSphereCluster) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(adds(&a, zone)-adds(&b, zone), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return oldest.DeepCopy(), nil
 }
 
+// adds returns 1 if the cluster has the zone's vCenter only in spec.additionalServers, else 0.
+func adds(cluster *infrav1.VSphereCluster, zone *infrav1.VSphereDeploymentZone) int {
+	if infrav1.SameServer(cluster.Spec.Server, zone.Spec.Server) {
+		return 0
+	}
+	return 1
+}
+
 // tenantsError hides which tenant's account cannot be used, and why, because every user can read a zone.
-type tenantsError struct{ cause error }
+type tenantsError struct {
+	cause error
+	added bool // the cluster has the vCenter only in spec.additionalServers
+}
 
 func (e *tenantsError) Error() string {
-	return "the account of the oldest VSphereCluster that selects this zone cannot be used; condition VCenterAvailable of that cluster " +
+	of := "that cluster"
+	if e.added {
+		of = "this vCenter in status.servers of that cluster"
+	}
+	return "the account of the oldest VSphereCluster that selects this zone cannot be used; condition VCenterAvailable of " + of + " " +
 		"shows the reason. Set spec.identityRef of the zone to check it with an account of its own"
 }
 

@@ -69,6 +69,24 @@ func TestZoneWithAccountOfOldestCluster(t *testing.T) {
 	g.Expect(opened.requested).To(Equal([]vcenter.Endpoint{{Server: server, Thumbprint: "of z-old", Username: "z-old", Password: "x", Tenant: "default"}}))
 }
 
+// A tenant must not take over the checks of others' zones by adding their vCenter to an older cluster.
+func TestClusterOnZonesServerPrecedesThoseThatAddIt(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	adding := newCluster("adding", "one", 9*time.Hour)
+	adding.Spec.Server, adding.Spec.AdditionalServers = "other.example.com", []string{server}
+	d, opened := newDialer(t, append(tenants(), adding)...)
+	withoutFile(g, d)
+	_, _, err := d.ForZone(t.Context(), newZone("one"))
+	g.Expect(err).NotTo(HaveOccurred())
+	alone, asked := newDialer(t, adding)
+	withoutFile(g, alone)
+	_, _, err = alone.ForZone(t.Context(), newZone("one"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect([][]string{opened.users(), asked.users()}).To(Equal([][]string{{"z-old"}, {"adding"}}))
+	g.Expect(asked.requested[0].Thumbprint).To(BeEmpty(), "its thumbprint is of its own server")
+}
+
 // Another account may see less, and would withdraw a healthy zone from all clusters.
 func TestZoneDoesNotFallBackFromUnusableAccount(t *testing.T) {
 	t.Parallel()

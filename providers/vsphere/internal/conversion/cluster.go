@@ -17,9 +17,9 @@ import (
 func clusterSpecToHub(src v1beta1.VSphereClusterSpec, kept infrav1.VSphereClusterSpec) infrav1.VSphereClusterSpec {
 	spec := infrav1.VSphereClusterSpec{
 		Server: src.Server, Thumbprint: src.Thumbprint, ControlPlaneEndpoint: infrav1.APIEndpoint(src.ControlPlaneEndpoint),
-		ClusterModules:        conversion.Each(src.ClusterModules, moduleToHub),
+		ClusterModules:        modulesToHub(src.ClusterModules, kept.ClusterModules),
 		DisableClusterModule:  src.DisableClusterModule,
-		FailureDomainSelector: src.FailureDomainSelector, Distribution: kept.Distribution,
+		FailureDomainSelector: src.FailureDomainSelector, Distribution: kept.Distribution, AdditionalServers: kept.AdditionalServers,
 	}
 	if src.IdentityRef != nil {
 		spec.IdentityRef = infrav1.VSphereIdentityReference(*src.IdentityRef)
@@ -41,6 +41,20 @@ func clusterSpecFromHub(src infrav1.VSphereClusterSpec) v1beta1.VSphereClusterSp
 	return spec
 }
 
+// modulesToHub restores the server of each module that is unchanged.
+func modulesToHub(src []v1beta1.ClusterModule, kept []infrav1.ClusterModule) []infrav1.ClusterModule {
+	kept = slices.Clone(kept)
+	modules := conversion.Each(src, moduleToHub)
+	for i := range modules {
+		same := slices.IndexFunc(kept, func(module infrav1.ClusterModule) bool { return module.ModuleUUID == modules[i].ModuleUUID })
+		if same >= 0 {
+			modules[i].Server = kept[same].Server
+			kept = slices.Delete(kept, same, same+1)
+		}
+	}
+	return modules
+}
+
 func moduleToHub(src v1beta1.ClusterModule) infrav1.ClusterModule {
 	return infrav1.ClusterModule{ControlPlane: &src.ControlPlane, TargetObjectName: src.TargetObjectName, ModuleUUID: src.ModuleUUID}
 }
@@ -54,7 +68,7 @@ func clusterStatusToHub(src v1beta1.VSphereClusterStatus, kept infrav1.VSphereCl
 		Conditions:     conditionsToHub(src.V1Beta2),
 		Initialization: infrav1.VSphereClusterInitializationStatus{Provisioned: src.Ready},
 		FailureDomains: domainsToHub(src.FailureDomains), Distribution: kept.Distribution,
-		VCenterVersion: src.VCenterVersion, Deprecated: deprecatedToHub(src.Conditions),
+		VCenterVersion: src.VCenterVersion, Servers: kept.Servers, Deprecated: deprecatedToHub(src.Conditions),
 	}
 }
 

@@ -5,7 +5,9 @@ package placement
 
 import (
 	"slices"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -20,13 +22,47 @@ func Selected(cluster *infrav1.VSphereCluster, zones []Zone) []Zone {
 	return slices.DeleteFunc(slices.Clone(zones), func(zone Zone) bool { return !Selects(cluster, &zone.VSphereDeploymentZone) })
 }
 
-// Observations returns the state of each zone for the shared state machine.
-func Observations(zones []Zone) []distribution.DomainObservation {
+// Server is one of the vCenters of a cluster with several, and whether the cluster's machines can use it.
+type Server struct {
+	Server       string // as the VSphereCluster has it
+	InstanceUUID string // "" if it was never reached
+	// Available is the condition VCenterAvailable of the server, and of each zone on it, by name.
+	Available metav1.Condition
+	Zones     map[string]metav1.Condition
+	// RetryAfter is when to look again without an event, or 0.
+	RetryAfter time.Duration
+}
+
+// Observations returns the state of each zone for the shared state machine. A cluster with one vCenter has no servers.
+func Observations(zones []Zone, servers []Server) []distribution.DomainObservation {
+	anyUp := slices.ContainsFunc(servers, usable)
+	unusable := map[string]metav1.Condition{}
+	for _, server := range servers {
+		for zone, available := range server.Zones {
+			// A manager that reaches no vCenter at all learns nothing about the zones.
+			if available.Status == metav1.ConditionFalse && (anyUp || available.Reason != infrav1.VCenterUnreachableReason) {
+				unusable[zone] = available
+			}
+		}
+	}
 	observations := make([]distribution.DomainObservation, len(zones))
 	for i := range zones {
 		observations[i] = observe(&zones[i])
+		if problem, is := unusable[zones[i].Name]; is {
+			observations[i].Health, observations[i].Reason, observations[i].Message = distribution.Unhealthy, problem.Reason, problem.Message
+		}
 	}
 	return observations
+}
+
+// usable reports whether the vCenter can be used in one of its zones, or at least for the cluster.
+func usable(server Server) bool {
+	for _, available := range server.Zones {
+		if available.Status == metav1.ConditionTrue {
+			return true
+		}
+	}
+	return server.Available.Status == metav1.ConditionTrue
 }
 
 // observe reports a zone as unknown while its vCenter is not available, because that means nothing for the zone.

@@ -63,7 +63,7 @@ func TestObservations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			got := placement.Observations([]placement.Zone{*newZone("a", tc.zone)})
+			got := placement.Observations([]placement.Zone{*newZone("a", tc.zone)}, nil)
 			g.Expect(got).To(HaveLen(1))
 			g.Expect(got[0].Name).To(Equal("a"))
 			g.Expect(got[0].Health).To(Equal(tc.want.Health))
@@ -82,10 +82,46 @@ func TestObservationAttributes(t *testing.T) {
 		*newZone("a", checked(true)),
 		*newZone("b", checked(true), func(z *placement.Zone) { z.Spec.ControlPlane = ptr.To(false) }),
 		*newZone("c", checked(true), func(z *placement.Zone) { z.Spec.ControlPlane, z.Domain = ptr.To(true), nil }),
-	})
+	}, nil)
 	g.Expect(got[0].Attributes).To(Equal(map[string]string{"region": "region-1", "zone": "a"}))
 	g.Expect(got[0].ControlPlane).To(BeTrue(), "a zone is for control planes by default")
 	g.Expect(got[1].ControlPlane).To(BeFalse())
 	g.Expect(got[2].ControlPlane).To(BeTrue())
 	g.Expect(got[2].Attributes).To(BeEmpty(), "without its failure domain there is nothing to say")
+}
+
+// A zone is Unhealthy while the machines of the cluster cannot use its vCenter, but only if that says something about this
+// vCenter.
+func TestObservationsOfSeveralVCenters(t *testing.T) {
+	t.Parallel()
+	const available = infrav1.VSphereClusterVCenterAvailableCondition
+	up := condition(available, metav1.ConditionTrue, "Available", "")
+	down := condition(available, metav1.ConditionFalse, infrav1.VCenterUnreachableReason, "no route")
+	connecting := condition(available, metav1.ConditionUnknown, infrav1.VCenterConnectingReason, "connecting")
+	refused := condition(available, metav1.ConditionFalse, infrav1.CredentialsInvalidReason, "bound to another")
+	zones := []placement.Zone{*newZone("a", checked(true)), *newZone("b", checked(true))}
+	for name, tc := range map[string]struct {
+		a, b         metav1.Condition
+		healthA      distribution.Health
+		healthB      distribution.Health
+		reason, says string
+	}{
+		"both are up":              {up, up, distribution.Healthy, distribution.Healthy, "", ""},
+		"one is down":              {up, down, distribution.Healthy, distribution.Unhealthy, infrav1.VCenterUnreachableReason, "no route"},
+		"all are down":             {down, down, distribution.Healthy, distribution.Healthy, "", ""},
+		"one is being opened":      {up, connecting, distribution.Healthy, distribution.Healthy, "", ""},
+		"one refuses, others down": {down, refused, distribution.Healthy, distribution.Unhealthy, infrav1.CredentialsInvalidReason, "bound to another"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			got := placement.Observations(zones, []placement.Server{
+				{Server: "one", Available: tc.a, Zones: map[string]metav1.Condition{"a": tc.a}},
+				{Server: "two", Available: tc.b, Zones: map[string]metav1.Condition{"b": tc.b}},
+			})
+			g.Expect([]distribution.Health{got[0].Health, got[1].Health}).To(Equal([]distribution.Health{tc.healthA, tc.healthB}))
+			g.Expect(got[1].Reason).To(Equal(tc.reason))
+			g.Expect(got[1].Message).To(Equal(tc.says))
+		})
+	}
 }

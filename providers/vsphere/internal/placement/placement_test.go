@@ -244,4 +244,8 @@ func TestSelectedOrder(t *testing.T) {
 	g.Expect(selected).To(HaveLen(2))
 	g.Expect([]string{selected[0].Name, selected[1].Name}).To(Equal([]string{"a", "c"}))
 	g.Expect(zones[1].Name).To(Equal("b"), "the list that was given is as it was")
+	cluster.Spec.AdditionalServers = []string{"https://Other.example.com/sdk"}
+	g.Expect(placement.Selected(cluster, zones)).To(HaveLen(3), "the cluster adds the server")
+	cluster.Spec.FailureDomainSelector = nil
+	g.Expect(placement.Selected(cluster, zones)).To(BeEmpty())
 }

@@ -21,6 +21,10 @@ import (
 // VSphere implements provider.Provider. It reads zones and failure domains from a cache.
 type VSphere struct {
 	Client client.Reader
+	// VCenters returns the vCenters of a cluster with several. Only Domains needs it.
+	VCenters interface {
+		Servers(context.Context, *infrav1.VSphereCluster, []placement.Zone) ([]placement.Server, error)
+	}
 }
 
 var _ provider.Provider = VSphere{}
@@ -47,7 +51,14 @@ func (v VSphere) Domains(ctx context.Context, cluster provider.Cluster) ([]distr
 	if err != nil {
 		return nil, err
 	}
-	return placement.Observations(placement.Selected(vsphere, zones)), nil
+	zones = placement.Selected(vsphere, zones)
+	var servers []placement.Server
+	if len(vsphere.Spec.AdditionalServers) > 0 {
+		if servers, err = v.VCenters.Servers(ctx, vsphere, zones); err != nil {
+			return nil, err
+		}
+	}
+	return placement.Observations(zones, servers), nil
 }
 
 // Location returns the failure domain of a machine. The machine counts as existing once its placement was decided, which is then

@@ -117,8 +117,9 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	c, now := mgr.GetClient(), clock.RealClock{}
+	ours := provider.VSphere{Client: c, VCenters: dialer}
 	if err := (&vspherecluster.Reconciler{
-		Client: c, VCenters: dialer, Secrets: &vspherecluster.SecretOwner{Cache: mgr.GetCache(), Client: c}, Provider: provider.VSphere{Client: c},
+		Client: c, VCenters: dialer, Secrets: &vspherecluster.SecretOwner{Cache: mgr.GetCache(), Client: c}, Provider: ours,
 		Domains: &publish.Publisher{Client: c, Recorder: manager.Recorder(mgr, "vspherecluster"), Clock: now, Metrics: domainMetrics}, ClusterModules: o.ClusterModules,
 	}).SetupWithManager(ctx, mgr, hub, o.WatchFilter, watch.Concurrency(o.Clusters)); err != nil {
 		return fmt.Errorf("adding VSphereCluster controller: %w", err)
@@ -144,7 +145,7 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Concurrency(o.Identities)); err != nil {
 		return fmt.Errorf("adding VSphereClusterIdentity controller: %w", err)
 	}
-	if err := controllers.Add(ctx, mgr, o.WatchFilter, controllers.Of{Provider: provider.VSphere{Client: c}, Metrics: domainMetrics}, o.Common); err != nil {
+	if err := controllers.Add(ctx, mgr, o.WatchFilter, controllers.Of{Provider: ours, Metrics: domainMetrics}, o.Common); err != nil {
 		return err
 	}
 	return addNodeLabels(ctx, mgr, o)

@@ -57,6 +57,9 @@ type Session struct {
 // Version returns vCenter's version, such as "8.0.3".
 func (s *Session) Version() string { return s.api.ServiceContent.About.Version }
 
+// InstanceUUID identifies the vCenter under all its names. It is "" if vCenter reports none.
+func (s *Session) InstanceUUID() string { return s.api.ServiceContent.About.InstanceUuid }
+
 // dial opens a connection, logs in and follows the inventory. ctx is the session's life.
 func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCauseFunc) (*Session, error) {
 	client, err := newClient(ep, opts)

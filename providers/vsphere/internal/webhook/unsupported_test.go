@@ -58,7 +58,8 @@ func TestEveryFieldIsUsedOrRejected(t *testing.T) {
 		"skipIPAllocation": "TestGuestBridgeAddressIsIgnored", "addressesFromPools": pools,
 	}, validateDevice)
 	testFields(t, acts{
-		"server": mine, "thumbprint": mine, "controlPlaneEndpoint": byClusterAPI, "identityRef": "TestClustersWithDifferentPlacementConstraints",
+		"additionalServers": "TestZoneOnAnotherVCenterIsAFailureDomainOfTheCluster",
+		"server":            mine, "thumbprint": mine, "controlPlaneEndpoint": byClusterAPI, "identityRef": "TestClustersWithDifferentPlacementConstraints",
 		"clusterModules":       "TestUpstreamModulesAreUsedAndRecreated",
 		"disableClusterModule": "TestDisabledModulesAreDeleted", "failureDomainSelector": "TestSelects",
 		"distribution": "TestBrokenZoneIsCordonedAndRecovers",

@@ -21,6 +21,9 @@ func validateClusterObject(cluster *infrav1.VSphereCluster) field.ErrorList {
 // validateCluster validates a cluster, on its own or in a template.
 func validateCluster(spec infrav1.VSphereClusterSpec, path *field.Path) field.ErrorList {
 	errs := validateServer(spec.Server, path.Child("server"))
+	for i, server := range spec.AdditionalServers {
+		errs = append(errs, validateServer(server, path.Child("additionalServers").Index(i))...)
+	}
 	errs = append(errs, validateThumbprint(spec.Thumbprint, path.Child("thumbprint"))...)
 	errs = append(errs, metav1validation.ValidateLabelSelector(spec.FailureDomainSelector,
 		metav1validation.LabelSelectorValidationOptions{}, path.Child("failureDomainSelector"))...)

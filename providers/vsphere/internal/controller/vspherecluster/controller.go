@@ -23,6 +23,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/conversion"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
@@ -47,9 +48,13 @@ type Reconciler struct {
 	written patch.Expectations
 }
 
-// VCenters returns the session of a cluster's server.
+// VCenters returns the sessions of a cluster's servers.
 type VCenters interface {
 	ForCluster(context.Context, *infrav1.VSphereCluster) (*vcenter.Session, error)
+	// ForServer returns the session of one of the cluster's servers.
+	ForServer(ctx context.Context, cluster *infrav1.VSphereCluster, server string) (*vcenter.Session, error)
+	// Servers returns the vCenters of a cluster with several.
+	Servers(context.Context, *infrav1.VSphereCluster, []placement.Zone) ([]placement.Server, error)
 	// ClustersOf returns the VSphereClusters that use an account.
 	ClustersOf(account string) []client.ObjectKey
 	// ForgetCluster drops the state of a deleted VSphereCluster.
@@ -119,6 +124,10 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	} else if !connection.Waits(err) {
 		return ctrl.Result{}, err
 	}
+	retryServers, serversErr := r.reportServers(ctx, s)
+	if serversErr != nil {
+		return ctrl.Result{}, serversErr
+	}
 	next, domainsErr := r.publishDomains(ctx, s)
 	if domainsErr != nil {
 		return ctrl.Result{}, domainsErr
@@ -126,9 +135,9 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	if err == nil && s.domains.Ready() && !ptr.Deref(s.cluster.Status.Initialization.Provisioned, false) {
 		s.cluster.Status.Initialization.Provisioned = ptr.To(true)
 	}
-	next = earlier(next, connection.RetryAfter(err))
-	if err == nil {
-		again, err := r.ensureModules(ctx, s, session)
+	next = earlier(earlier(next, retryServers), connection.RetryAfter(err))
+	if err == nil || len(s.cluster.Spec.AdditionalServers) > 0 {
+		again, err := r.ensureModules(ctx, s)
 		if err != nil {
 			return ctrl.Result{}, err
 		}

@@ -6,6 +6,7 @@ package vspherecluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ func (r *Reconciler) publishDomains(ctx context.Context, s *scope) (time.Duratio
 		s.domains.SetReady(tooMany(s.cluster, len(seen)), s.domains.HasControlPlaneDomain())
 		return 0, nil
 	}
-	unchecked, err := r.unchecked(ctx, s.cluster)
+	unchecked, err := r.unchecked(ctx, s.cluster, seen)
 	if err != nil {
 		return 0, err
 	}
@@ -50,12 +51,17 @@ func tooMany(cluster *infrav1.VSphereCluster, selected int) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionFalse, Reason: faultlinev1.ReasonTooManyFailureDomains, Message: fmt.Sprintf(
 		"spec.failureDomainSelector matches %d VSphereDeploymentZones of server %s, but a cluster can have at most %d failure domains: "+
 			"narrow the selector; until then the failure domains are not changed",
-		selected, cluster.Spec.Server, faultlinev1.MaxFailureDomains)}
+		selected, servers(cluster), faultlinev1.MaxFailureDomains)}
+}
+
+// servers returns the cluster's vCenters for a message.
+func servers(cluster *infrav1.VSphereCluster) string {
+	return strings.Join(cluster.Spec.Servers(), " or ")
 }
 
 // unchecked returns the zones whose first check a cluster that is not provisioned waits for, so that its first machines can use
-// any of them.
-func (r *Reconciler) unchecked(ctx context.Context, cluster *infrav1.VSphereCluster) ([]string, error) {
+// any of them. It does not wait for zones whose vCenter cannot be used.
+func (r *Reconciler) unchecked(ctx context.Context, cluster *infrav1.VSphereCluster, seen []distribution.DomainObservation) ([]string, error) {
 	if ptr.Deref(cluster.Status.Initialization.Provisioned, false) {
 		return nil, nil
 	}
@@ -65,7 +71,10 @@ func (r *Reconciler) unchecked(ctx context.Context, cluster *infrav1.VSphereClus
 	}
 	var names []string
 	for _, zone := range placement.Selected(cluster, zones) {
-		if zone.Status.Ready == nil {
+		unusable := slices.ContainsFunc(seen, func(o distribution.DomainObservation) bool {
+			return o.Name == zone.Name && o.Health == distribution.Unhealthy
+		})
+		if zone.Status.Ready == nil && !unusable {
 			names = append(names, zone.Name)
 		}
 	}
@@ -90,7 +99,7 @@ func domainsReady(cluster *infrav1.VSphereCluster, selected int, unchecked []str
 
 // noneSelected returns a message on how to select zones, and what happens until then.
 func noneSelected(cluster *infrav1.VSphereCluster, result distribution.Result) string {
-	message := fmt.Sprintf("spec.failureDomainSelector matches no VSphereDeploymentZone of server %s: label the zones or change the selector", cluster.Spec.Server)
+	message := fmt.Sprintf("spec.failureDomainSelector matches no VSphereDeploymentZone of server %s: label the zones or change the selector", servers(cluster))
 	if cluster.Spec.FailureDomainSelector == nil {
 		message = "spec.failureDomainSelector was removed, but a control plane with failure domains keeps them: " +
 			"set it again, or select a zone for the machines"

@@ -36,6 +36,10 @@ type creatingModule struct {
 
 // createModule records its intent, creates a module, and records the module.
 func (r *Reconciler) createModule(ctx context.Context, s *scope, session *vcenter.Session, want clustermodule.Wanted) (refused, err error) {
+	if pending, is := pendingModule(s.cluster); is && pending.Server != want.Server {
+		return fmt.Errorf("a cluster module may have been created on another vCenter, which is unknown until %s is available: "+
+			"make it available, or remove the annotation %s", cmp.Or(pending.Server, s.cluster.Spec.Server), creatingModuleAnnotation), nil
+	}
 	listed, refused := session.ListModules(ctx)
 	if refused != nil {
 		return refused, nil
@@ -71,15 +75,14 @@ func (r *Reconciler) recordModule(ctx context.Context, s *scope, target clusterm
 
 // resumeModule records the module that was created before a crash, or in a call whose response was lost: the only module of its
 // compute cluster that did not exist before, has no members and is not recorded elsewhere.
-func (r *Reconciler) resumeModule(ctx context.Context, s *scope, session *vcenter.Session) (refused, err error) {
-	text := s.cluster.Annotations[creatingModuleAnnotation]
-	if text == "" {
+func (r *Reconciler) resumeModule(ctx context.Context, s *scope, server string, session *vcenter.Session) (refused, err error) {
+	creating, is := pendingModule(s.cluster)
+	switch {
+	case !is:
+		delete(s.cluster.Annotations, creatingModuleAnnotation) // written by another client; ignored
 		return nil, nil
-	}
-	creating := creatingModule{}
-	if err := json.Unmarshal([]byte(text), &creating); err != nil {
-		delete(s.cluster.Annotations, creatingModuleAnnotation)
-		return nil, nil // written by another client; ignored
+	case creating.Server != server:
+		return nil, nil
 	}
 	listed, refused := session.ListModules(ctx)
 	if refused != nil {
@@ -102,6 +105,12 @@ func (r *Reconciler) resumeModule(ctx context.Context, s *scope, session *vcente
 		return refused, nil // modules that cannot be read cannot be ruled out
 	}
 	return nil, r.recordFound(ctx, s, creating.Target, found)
+}
+
+// pendingModule returns the module that is about to be created.
+func pendingModule(cluster *infrav1.VSphereCluster) (creating creatingModule, is bool) {
+	text := cluster.Annotations[creatingModuleAnnotation]
+	return creating, text != "" && json.Unmarshal([]byte(text), &creating) == nil
 }
 
 // recordFound records the module if there is exactly one candidate.
@@ -143,7 +152,7 @@ func precedes(a, b *infrav1.VSphereCluster) bool {
 }
 
 // deleteModule deletes a module unless it has machines of another owner, which may be in another management cluster.
-func (r *Reconciler) deleteModule(ctx context.Context, s *scope, session *vcenter.Session, uuid string) error {
+func (r *Reconciler) deleteModule(ctx context.Context, s *scope, server string, session *vcenter.Session, uuid string) error {
 	members, err := session.ModuleMembers(ctx, uuid)
 	if err != nil && !errors.Is(err, vcenter.ErrNotFound) {
 		return err
@@ -154,7 +163,9 @@ func (r *Reconciler) deleteModule(ctx context.Context, s *scope, session *vcente
 	}
 	own := map[string]bool{}
 	for i := range vms.Items {
-		own[vms.Items[i].Status.VMRef] = true
+		if clustermodule.ServerOf(s.cluster, vms.Items[i].Spec.Server) == server { // vCenters have equal references
+			own[vms.Items[i].Status.VMRef] = true
+		}
 	}
 	for _, member := range members {
 		if !own[member] {

@@ -4,9 +4,11 @@
 package vspherecluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,35 +33,38 @@ const moduleRetry = time.Minute
 // modulePrivilege is named in messages because vCenter does not report which privilege is missing.
 const modulePrivilege = "the privilege \"Modify cluster\" (Host.Inventory.EditCluster) on the compute cluster"
 
-// ensureModules ensures a cluster module for the machines of each target in each compute cluster. Problems are reported in the
-// condition only and block nothing else.
-func (r *Reconciler) ensureModules(ctx context.Context, s *scope, session *vcenter.Session) (again time.Duration, err error) {
+// errTooOld means that a vCenter has no cluster modules.
+var errTooOld = errors.New("cluster modules require 7")
+
+// ensureModules ensures a cluster module for the machines of each target in each compute cluster of each vCenter that is
+// available. Problems are reported in the condition only and block nothing else.
+func (r *Reconciler) ensureModules(ctx context.Context, s *scope) (again time.Duration, err error) {
 	off := ptr.Deref(s.cluster.Spec.DisableClusterModule, false)
-	switch {
-	case !r.ClusterModules, off && len(s.cluster.Spec.ClusterModules) == 0 && s.cluster.Annotations[creatingModuleAnnotation] == "":
+	if !r.ClusterModules || off && len(s.cluster.Spec.ClusterModules) == 0 && s.cluster.Annotations[creatingModuleAnnotation] == "" {
 		conditions.Delete(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition)
 		return 0, nil
-	case !session.HasModules():
-		status.False(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterModulesInvalidVCenterVersionReason, fmt.Sprintf(
-			"vCenter %s has version %s, but cluster modules require 7: upgrade it, or set spec.disableClusterModule", s.cluster.Spec.Server, session.Version()))
-		return 0, nil
 	}
-	if err := r.dropModulesOfOthers(ctx, s); err != nil {
-		return 0, err
-	}
-	var targets []clustermodule.Target
-	var wanted []clustermodule.Wanted
-	if !off {
-		if targets, wanted, err = r.moduleTargets(ctx, s, session); err != nil {
-			return 0, err
+	refused, _, err := r.eachServer(ctx, s, func(server string, session *vcenter.Session) (refused, err error) {
+		if !session.HasModules() {
+			return fmt.Errorf("vCenter %s has version %s, but %w: upgrade it, or set spec.disableClusterModule", cmp.Or(server, s.cluster.Spec.Server), session.Version(), errTooOld), nil
 		}
-	}
-	refused, err := r.reconcileModules(ctx, s, session, targets, wanted)
+		var targets []clustermodule.Target
+		var wanted []clustermodule.Wanted
+		if !off {
+			if targets, wanted, err = r.moduleTargets(ctx, s, server, session); err != nil {
+				return nil, err
+			}
+		}
+		return r.reconcileModules(ctx, s, server, session, targets, wanted)
+	})
 	switch {
 	case err != nil:
 		return 0, err
 	case refused != nil:
 		r.modulesRefused(s, refused)
+		if errors.Is(refused, errTooOld) && len(s.cluster.Spec.AdditionalServers) == 0 {
+			return 0, nil
+		}
 		return moduleRetry, nil
 	case off:
 		conditions.Delete(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition)
@@ -69,20 +74,56 @@ func (r *Reconciler) ensureModules(ctx context.Context, s *scope, session *vcent
 	return 0, nil
 }
 
-func (r *Reconciler) modulesRefused(s *scope, refused error) {
-	message := strings.ReplaceAll(refused.Error(), "\n", "; ")
-	if errors.Is(refused, vcenter.ErrForbidden) {
-		message += ": give the account " + modulePrivilege + ", or set spec.disableClusterModule"
+// eachServer calls f for each vCenter with modules of the cluster that is available. It joins what vCenters rejected, and why
+// others are not available.
+func (r *Reconciler) eachServer(
+	ctx context.Context, s *scope, f func(server string, session *vcenter.Session) (refused, err error),
+) (refused, unavailable, err error) {
+	if err := r.dropModulesOfOthers(ctx, s); err != nil {
+		return nil, nil, err
 	}
-	status.False(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesNotReadyReason, message)
+	servers := clustermodule.Servers(s.cluster)
+	if pending, is := pendingModule(s.cluster); is && !slices.Contains(servers, pending.Server) {
+		servers = append(servers, pending.Server)
+	}
+	for _, server := range servers {
+		session, err := r.VCenters.ForServer(ctx, s.cluster, cmp.Or(server, s.cluster.Spec.Server))
+		if err != nil {
+			if !connection.Waits(err) {
+				return nil, nil, err
+			}
+			unavailable = errors.Join(unavailable, err)
+			continue
+		}
+		no, err := f(server, session)
+		if err != nil {
+			return nil, nil, err
+		}
+		refused = errors.Join(refused, no)
+	}
+	return refused, unavailable, nil
 }
 
-// moduleTargets returns the owners that may have modules, and the modules that their machines need.
-func (r *Reconciler) moduleTargets(ctx context.Context, s *scope, session *vcenter.Session) ([]clustermodule.Target, []clustermodule.Wanted, error) {
+func (r *Reconciler) modulesRefused(s *scope, refused error) {
+	reason, message := infrav1.VSphereClusterClusterModulesNotReadyReason, strings.ReplaceAll(refused.Error(), "\n", "; ")
+	switch {
+	case errors.Is(refused, vcenter.ErrForbidden):
+		message += ": give the account " + modulePrivilege + ", or set spec.disableClusterModule"
+	case errors.Is(refused, errTooOld):
+		reason = infrav1.VSphereClusterModulesInvalidVCenterVersionReason
+	}
+	status.False(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition, reason, message)
+}
+
+// moduleTargets returns the owners that may have modules on a server, and the modules that their machines need there.
+func (r *Reconciler) moduleTargets(ctx context.Context, s *scope, server string, session *vcenter.Session) ([]clustermodule.Target, []clustermodule.Wanted, error) {
 	var targets []clustermodule.Target
+	if !uses(s.cluster, server) {
+		return nil, nil, nil
+	}
 	controlPlane := s.owner.Spec.ControlPlaneRef.Name
 	if controlPlane != "" {
-		targets = append(targets, clustermodule.Target{ControlPlane: true, Name: controlPlane})
+		targets = append(targets, clustermodule.Target{ControlPlane: true, Name: controlPlane, Server: server})
 	}
 	deployments, vms := &clusterv1.MachineDeploymentList{}, &infrav1.VSphereVMList{}
 	ours := watch.OfInfrastructure(s.cluster)
@@ -92,13 +133,13 @@ func (r *Reconciler) moduleTargets(ctx context.Context, s *scope, session *vcent
 		}
 	}
 	for i := range deployments.Items {
-		targets = append(targets, clustermodule.Target{Name: deployments.Items[i].Name})
+		targets = append(targets, clustermodule.Target{Name: deployments.Items[i].Name, Server: server})
 	}
 	var wanted []clustermodule.Wanted
 	for i := range vms.Items {
 		vm := &vms.Items[i]
 		target, has := clustermodule.TargetOf(vm, s.cluster, controlPlane)
-		if !has || !vm.DeletionTimestamp.IsZero() || vm.Status.VMRef == "" {
+		if !has || target.Server != server || !vm.DeletionTimestamp.IsZero() || vm.Status.VMRef == "" {
 			continue
 		}
 		if seen, there := session.VMByRef(vm.Status.VMRef); there && seen.ClusterRef != "" {
@@ -108,24 +149,31 @@ func (r *Reconciler) moduleTargets(ctx context.Context, s *scope, session *vcent
 	return targets, wanted, nil
 }
 
-// reconcileModules creates missing modules and deletes unused ones. It returns what vCenter rejected separately from other errors.
+// uses reports whether the cluster uses the server of modules.
+func uses(cluster *infrav1.VSphereCluster, server string) bool {
+	return slices.ContainsFunc(cluster.Spec.Servers(), func(own string) bool { return clustermodule.ServerOf(cluster, own) == server })
+}
+
+// reconcileModules creates missing modules of a server and deletes unused ones. It returns what vCenter rejected separately from
+// other errors.
 func (r *Reconciler) reconcileModules(
-	ctx context.Context, s *scope, session *vcenter.Session, targets []clustermodule.Target, wanted []clustermodule.Wanted,
+	ctx context.Context, s *scope, server string, session *vcenter.Session, targets []clustermodule.Target, wanted []clustermodule.Wanted,
 ) (refused, err error) {
-	if refused, err := r.resumeModule(ctx, s, session); refused != nil || err != nil {
+	if refused, err := r.resumeModule(ctx, s, server, session); refused != nil || err != nil {
 		return refused, err
 	}
-	if len(s.cluster.Spec.ClusterModules)+len(wanted) == 0 {
+	recorded, others := clustermodule.On(server, s.cluster.Spec.ClusterModules)
+	if len(recorded)+len(wanted) == 0 {
 		return nil, nil
 	}
-	where, refused := r.presentModules(ctx, s, session)
+	recorded, where, refused := presentModules(ctx, session, recorded)
 	if refused != nil {
 		return refused, nil
 	}
-	plan := clustermodule.Decide(s.cluster.Spec.ClusterModules, targets, wanted, where)
-	s.cluster.Spec.ClusterModules = plan.Keep
+	plan := clustermodule.Decide(recorded, targets, wanted, where)
+	s.cluster.Spec.ClusterModules = append(others, plan.Keep...)
 	for _, module := range plan.Remove {
-		if err := r.deleteModule(ctx, s, session, module.ModuleUUID); err != nil {
+		if err := r.deleteModule(ctx, s, server, session, module.ModuleUUID); err != nil {
 			refused = errors.Join(refused, err)
 			s.cluster.Spec.ClusterModules = append(s.cluster.Spec.ClusterModules, module) // keep it recorded
 		}
@@ -140,30 +188,29 @@ func (r *Reconciler) reconcileModules(
 	return refused, nil
 }
 
-// presentModules removes modules from the spec that vCenter reports as not found: that an account cannot see a module is no
-// proof. It makes no call if all recorded modules are cached.
-func (r *Reconciler) presentModules(ctx context.Context, s *scope, session *vcenter.Session) (clustermodule.Where, error) {
-	var recorded []string
-	for _, module := range s.cluster.Spec.ClusterModules {
-		recorded = append(recorded, module.ModuleUUID)
+// presentModules returns the recorded modules of a vCenter without those that it reports as not found: that an account cannot
+// see a module is no proof. It makes no call if all recorded modules are cached.
+func presentModules(ctx context.Context, session *vcenter.Session, recorded []infrav1.ClusterModule) ([]infrav1.ClusterModule, clustermodule.Where, error) {
+	var uuids []string
+	for _, module := range recorded {
+		uuids = append(uuids, module.ModuleUUID)
 	}
-	where, err := session.Modules(ctx, recorded...)
+	where, err := session.Modules(ctx, uuids...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var present []infrav1.ClusterModule
-	for _, module := range s.cluster.Spec.ClusterModules {
+	for _, module := range recorded {
 		if where[module.ModuleUUID] == "" {
 			if _, err := session.ModuleMembers(ctx, module.ModuleUUID); errors.Is(err, vcenter.ErrNotFound) {
 				continue
 			} else if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		present = append(present, module)
 	}
-	s.cluster.Spec.ClusterModules = present
-	return where, nil
+	return present, where, nil
 }
 
 // removeModules deletes the modules of a cluster in deletion, including those created by another manager. It waits for vCenter,
@@ -175,22 +222,24 @@ func (r *Reconciler) removeModules(ctx context.Context, s *scope) (again time.Du
 	if len(s.cluster.Spec.ClusterModules) == 0 && s.cluster.Annotations[creatingModuleAnnotation] == "" {
 		return 0, true, nil
 	}
-	session, err := r.VCenters.ForCluster(ctx, s.cluster)
-	if err != nil {
-		if !connection.Waits(err) {
-			return 0, false, err
-		}
-		status.False(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesDeletingReason, fmt.Sprintf(
-			"Cluster modules cannot be deleted: %v: make vCenter available, or remove them from spec.clusterModules and delete them manually", err))
-		return connection.RetryAfter(err), false, nil
-	}
-	refused, err := r.reconcileModules(ctx, s, session, nil, nil)
-	if refused != nil {
+	refused, unavailable, err := r.eachServer(ctx, s, func(server string, session *vcenter.Session) (refused, err error) {
+		return r.reconcileModules(ctx, s, server, session, nil, nil)
+	})
+	switch {
+	case err != nil:
+		return 0, false, err
+	case refused != nil:
 		status.False(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesDeletingReason, fmt.Sprintf(
 			"Cluster modules cannot be deleted: %v: give the account %s, or remove them from spec.clusterModules and delete them manually", refused, modulePrivilege))
 		return moduleRetry, false, nil
+	case len(s.cluster.Spec.ClusterModules) == 0 && s.cluster.Annotations[creatingModuleAnnotation] == "":
+		return 0, true, nil // an unavailable vCenter has none
+	case unavailable != nil:
+		status.False(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesDeletingReason, fmt.Sprintf(
+			"Cluster modules cannot be deleted: %v: make vCenter available, or remove them from spec.clusterModules and delete them manually", unavailable))
+		return connection.RetryAfter(unavailable), false, nil
 	}
-	return 0, err == nil, err
+	return 0, true, nil
 }
 
 // ownerChanged passes VSphereVMs whose owner label was added or changed, as it is for those created by upstream. Running

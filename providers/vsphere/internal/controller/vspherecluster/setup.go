@@ -141,7 +141,8 @@ func (r *Reconciler) clusterOf(ctx context.Context, o client.Object) []reconcile
 
 func (r *Reconciler) clustersOfIdentity(ctx context.Context, o client.Object) []reconcile.Request {
 	return r.clustersWhere(ctx, func(cluster *infrav1.VSphereCluster) bool {
-		return cluster.Spec.IdentityRef.Kind == infrav1.VSphereClusterIdentityKind && cluster.Spec.IdentityRef.Name == o.GetName()
+		own := cluster.Spec.IdentityRef.Kind == infrav1.VSphereClusterIdentityKind && cluster.Spec.IdentityRef.Name == o.GetName()
+		return own || len(cluster.Spec.AdditionalServers) > 0 // whose zones may have it
 	})
 }
 
@@ -149,7 +150,7 @@ func (r *Reconciler) clustersOfIdentity(ctx context.Context, o client.Object) []
 // select.
 func (r *Reconciler) clustersOfNamespace(ctx context.Context, o client.Object) []reconcile.Request {
 	return r.clustersWhere(ctx, func(cluster *infrav1.VSphereCluster) bool {
-		return cluster.Spec.IdentityRef.Kind == infrav1.VSphereClusterIdentityKind
+		return cluster.Spec.IdentityRef.Kind == infrav1.VSphereClusterIdentityKind || len(cluster.Spec.AdditionalServers) > 0
 	}, client.InNamespace(o.GetName()))
 }
 

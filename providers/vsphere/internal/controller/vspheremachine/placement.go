@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -136,17 +137,18 @@ func (r *Reconciler) readZone(ctx context.Context, name string) (*placement.Zone
 	return zone, nil
 }
 
-// mayReceive decides whether the cluster may place a machine in the zone now. A zone on another vCenter is not a failure domain
-// of the cluster: only workers that name it are placed there.
+// mayReceive decides whether the cluster may place a machine in the zone now. A zone that is on none of the cluster's vCenters
+// is not a failure domain of the cluster: only workers that name it are placed there.
 func mayReceive(cluster *infrav1.VSphereCluster, zone *placement.Zone, controlPlane bool) distribution.Refusal {
 	notReady := func(format string, args ...any) distribution.Refusal {
 		return distribution.Refusal{Reason: infrav1.VSphereMachineFailureDomainNotReadyReason, Message: fmt.Sprintf(format, args...)}
 	}
 	state, withdrawn := distribution.Receives(cluster.Spec.Distribution, cluster.Status.Distribution, zone.Name, distribution.PendingRefuses)
 	switch {
-	case controlPlane && !infrav1.SameServer(zone.Spec.Server, cluster.Spec.Server):
+	case controlPlane && !placement.OnServerOf(cluster, &zone.VSphereDeploymentZone):
 		return notReady("VSphereDeploymentZone %s is on server %s, VSphereCluster %s is on %s: control-plane machines must be on the server of their cluster; "+
-			"specify a zone that the cluster publishes", zone.Name, zone.Spec.Server, cluster.Name, cluster.Spec.Server)
+			"specify a zone that the cluster publishes, or add the server to spec.additionalServers",
+			zone.Name, zone.Spec.Server, cluster.Name, strings.Join(cluster.Spec.Servers(), ", "))
 	case !zone.DeletionTimestamp.IsZero():
 		return notReady("VSphereDeploymentZone %s is being deleted", zone.Name)
 	case staleStatus(zone):

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/google/uuid"
 	"github.com/vmware/govmomi/simulator"
 	vapi "github.com/vmware/govmomi/vapi/simulator"
 	"github.com/vmware/govmomi/vim25"
@@ -35,6 +36,7 @@ func New(host, version string, valid func(*types.Login) bool) (*VCSim, error) {
 	if version != "" {
 		v.Model.ServiceContent.About.Version = version
 	}
+	v.Model.ServiceContent.About.InstanceUuid = uuid.NewSHA1(uuid.NameSpaceURL, []byte(host)).String() // the same after a restart
 	if err := v.Model.Create(); err != nil {
 		v.Remove()
 		return nil, fmt.Errorf("creating empty inventory: %w", err)

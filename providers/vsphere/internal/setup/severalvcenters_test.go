@@ -1,0 +1,326 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup_test
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/integration"
+)
+
+// adding makes a cluster use more vCenters, with no grace and hold periods.
+func adding(others ...*simulator.Server) func(*infrav1.VSphereCluster) {
+	return func(c *infrav1.VSphereCluster) {
+		for _, other := range others {
+			c.Spec.AdditionalServers = append(c.Spec.AdditionalServers, other.Host())
+		}
+		c.Spec.Distribution = faultlinev1.Distribution{GracePeriodSeconds: ptr.To[int32](0), HoldPeriodSeconds: ptr.To[int32](0)}
+	}
+}
+
+// zoneAt creates the zone of a compute cluster of simulator.ThreeZones on a vCenter. Its account is that of the manager, which all
+// simulated vCenters accept.
+func (w *fixture) zoneAt(vc *simulator.Server, letter string, changes ...func(*infrav1.VSphereDeploymentZone)) *infrav1.VSphereDeploymentZone {
+	w.t.Helper()
+	topology := infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "zone-" + letter, Datastore: "datastore-" + letter, Networks: []string{"network-" + letter}}
+	return w.zone(letter, topology, func(z *infrav1.VSphereDeploymentZone, _ *infrav1.VSphereFailureDomain) {
+		z.Spec.Server, z.Spec.Thumbprint = vc.Host(), vc.Thumbprint()
+		for _, change := range changes {
+			change(z)
+		}
+	})
+}
+
+// checkedAs sets the identity of a zone.
+func checkedAs(identity *infrav1.VSphereClusterIdentity) func(*infrav1.VSphereDeploymentZone) {
+	return func(z *infrav1.VSphereDeploymentZone) {
+		z.Spec.IdentityRef = &infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: identity.Name}
+	}
+}
+
+// waitForServer waits until the cluster reports a reason for one of its servers, and returns the message.
+func (w *fixture) waitForServer(cluster *infrav1.VSphereCluster, server, reason string) (message string) {
+	w.t.Helper()
+	w.Eventually(func(g Gomega) {
+		w.get(cluster)
+		var available *metav1.Condition
+		for _, known := range cluster.Status.Servers {
+			if known.Server == server {
+				available = meta.FindStatusCondition(known.Conditions, infrav1.VSphereClusterVCenterAvailableCondition)
+			}
+		}
+		g.Expect(available).NotTo(BeNil(), "%v", cluster.Status.Servers)
+		g.Expect(available.Reason).To(Equal(reason), available.Message)
+		message = available.Message
+	}).Should(Succeed())
+	return message
+}
+
+// threeVCenters returns a cluster with a zone on each of three vCenters, which are published.
+func threeVCenters(t *testing.T) (w *fixture, cluster *infrav1.VSphereCluster, second, third *simulator.Server, zones []*infrav1.VSphereDeploymentZone) {
+	t.Helper()
+	w = newFixture(t, simulator.ThreeZones())
+	second, third = simulator.Start(t, simulator.ThreeZones()), simulator.Start(t, simulator.ThreeZones())
+	zones = []*infrav1.VSphereDeploymentZone{w.zoneAt(w.vc, "a"), w.zoneAt(second, "b"), w.zoneAt(third, "c")}
+	cluster = w.cluster("one", adding(second, third))
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	return w, cluster, second, third, zones
+}
+
+func vmsOn(vc *simulator.Server) []string {
+	var names []string
+	for _, vm := range vc.VMs() {
+		if vm.Name != simulator.TemplateName {
+			names = append(names, vm.Name)
+		}
+	}
+	return names
+}
+
+func TestZoneOnAnotherVCenterIsAFailureDomainOfTheCluster(t *testing.T) {
+	t.Parallel()
+	w, cluster, second, third, zones := threeVCenters(t)
+	machines := []*infrav1.VSphereMachine{
+		w.machine("one", "cp-a", zones[0].Name, controlPlane), w.machine("one", "cp-b", zones[1].Name, controlPlane),
+		w.machine("one", "cp-c", zones[2].Name, controlPlane),
+	}
+	for i, machine := range machines {
+		w.waitForProvisioned(machine)
+		w.Expect(machine.Status.FailureDomain).To(HaveValue(Equal(zones[i].Name)))
+	}
+	for vc, name := range map[*simulator.Server]string{w.vc: "cp-a", second: "cp-b", third: "cp-c"} {
+		w.Expect(vmsOn(vc)).To(ConsistOf(name))
+		w.Expect(w.vsphereVM(name).Spec.Server).To(Equal(vc.Host()))
+		w.waitForServer(cluster, vc.Host(), infrav1.VSphereClusterVCenterAvailableReason)
+	}
+	w.Expect(cluster.Status.Servers).To(HaveLen(3))
+	w.waitForCondition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, faultlinev1.ReasonAllActive)
+	w.Eventually(func(g Gomega) {
+		w.get(cluster)
+		for _, zone := range zones {
+			_, known := domain(cluster, zone.Name)
+			g.Expect(known.Machines.ControlPlane).To(BeEquivalentTo(1), zone.Name)
+		}
+	}).Should(Succeed())
+	w.Expect(second.Sessions()).To(Equal(1), "checks and machines share it")
+}
+
+func TestOneVCenterDownTakesOnlyItsZones(t *testing.T) {
+	t.Parallel()
+	w, cluster, second, _, zones := threeVCenters(t)
+	machines := []*infrav1.VSphereMachine{w.machine("one", "m-a", zones[0].Name), w.machine("one", "m-b", zones[1].Name), w.machine("one", "m-c", zones[2].Name)}
+	for _, machine := range machines {
+		w.waitForCondition(machine, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+	}
+	second.SetDown(true)
+	w.waitForPublished(cluster, zones[0].Name, zones[2].Name)
+	w.waitForServer(cluster, second.Host(), infrav1.VCenterUnreachableReason)
+	_, known := domain(cluster, zones[1].Name)
+	w.Expect(known.State).To(Equal(faultlinev1.DomainCordoned))
+	w.Expect(known.Reason).To(Equal(infrav1.VCenterUnreachableReason))
+	w.Expect(conditions.IsTrue(cluster, infrav1.VSphereClusterVCenterAvailableCondition)).To(BeTrue(), "it is about spec.server")
+	waits := w.machine("one", "waits", zones[1].Name)
+	w.waitForCondition(waits, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
+	w.waitForProvisioned(w.machine("one", "elsewhere", zones[2].Name))
+	for _, machine := range machines {
+		w.get(machine)
+		w.Expect(conditions.IsTrue(machine, clusterv1.ReadyCondition)).To(BeTrue(), "%s", integration.Describe(machine))
+	}
+	second.SetDown(false)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+	w.waitForProvisioned(waits)
+
+	w.vc.SetDown(true) // the cluster's own
+	w.waitForPublished(cluster, zones[1].Name, zones[2].Name)
+	w.waitForCondition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
+	w.waitForProvisioned(w.machine("one", "again", zones[1].Name))
+	w.vc.SetDown(false)
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+}
+
+// A machine stays on its vCenter, and is deleted there, whatever the cluster uses now.
+func TestMachineInAZoneOfAnotherVCenterIsDeletedThere(t *testing.T) {
+	t.Parallel()
+	w, cluster, second, third, zones := threeVCenters(t)
+	machine, other := w.machine("one", "m-b", zones[1].Name), w.machine("one", "m-c", zones[2].Name)
+	w.waitForProvisioned(machine)
+	w.waitForProvisioned(other)
+	update(w, cluster, func(c *infrav1.VSphereCluster) { c.Spec.AdditionalServers = nil })
+	w.waitForPublished(cluster, zones[0].Name)
+	w.Expect(cluster.Status.Servers).To(BeEmpty())
+	w.remove(machine)
+	w.Expect(vmsOn(second)).To(BeEmpty())
+
+	third.SetDown(true)
+	w.waitForCondition(zones[2], infrav1.VSphereDeploymentZoneVCenterAvailableCondition, infrav1.VCenterUnreachableReason)
+	w.Expect(w.client.Delete(t.Context(), other)).To(Succeed())
+	w.Expect(w.client.Delete(t.Context(), cluster)).To(Succeed())
+	message := w.waitForCondition(cluster, infrav1.VSphereClusterFailureDomainsReadyCondition, infrav1.VSphereClusterFailureDomainsDeletingReason)
+	w.Expect(message).To(ContainSubstring("m-c"))
+	third.SetDown(false)
+	w.waitForDeletion(other)
+	w.waitForDeletion(cluster)
+	w.Expect(vmsOn(third)).To(BeEmpty())
+}
+
+// Compute clusters and virtual machines of two vCenters have the same references.
+func TestModulesAreKeptPerVCenter(t *testing.T) {
+	t.Parallel()
+	second := simulator.Start(t, simulator.ThreeZones(), simulator.WithVersion("8.0.3"))
+	w, infra := newFixtureWithModules(t, adding(second))
+	update(w, infra, func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = w.clusterSpec().FailureDomainSelector })
+	near, far := w.zoneAt(w.vc, "a"), w.zoneAt(second, "b", func(z *infrav1.VSphereDeploymentZone) { z.Labels["far"] = "yes" })
+	w.waitForPublished(infra, near.Name, far.Name)
+	one, two := w.machine("one", "node-a", near.Name, memberOf("workers")), w.machine("one", "node-b", far.Name, memberOf("workers"))
+	w.waitForProvisioned(one)
+	w.waitForProvisioned(two)
+	w.Expect(w.vc.Modules()).To(ConsistOf(And(HaveField("Cluster", "zone-a"), HaveField("VMs", ConsistOf("node-a")))))
+	w.Expect(second.Modules()).To(ConsistOf(And(HaveField("Cluster", "zone-b"), HaveField("VMs", ConsistOf("node-b")))))
+	w.get(infra)
+	w.Expect(infra.Spec.ClusterModules).To(ConsistOf(HaveField("Server", ""), HaveField("Server", second.Host())))
+
+	second.SetDown(true)
+	w.waitForServer(infra, second.Host(), infrav1.VCenterUnreachableReason)
+	w.Expect(w.client.Delete(t.Context(), &clusterv1.MachineDeployment{ObjectMeta: w.meta("workers")})).To(Succeed())
+	w.Eventually(w.vc.Modules).Should(BeEmpty(), "the other vCenter does not matter")
+	w.Eventually(func() []infrav1.ClusterModule { return w.get(infra).(*infrav1.VSphereCluster).Spec.ClusterModules }).
+		Should(ConsistOf(HaveField("Server", second.Host())), "it may exist")
+	second.SetDown(false)
+	w.Eventually(second.Modules).Should(BeEmpty())
+	w.remove(one)
+	w.remove(two)
+	w.Expect(w.client.Delete(t.Context(), infra)).To(Succeed())
+	w.waitForDeletion(infra)
+}
+
+func TestZoneWhoseServerNoAccountMayOpenReportsThat(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, simulator.ThreeZones())
+	second := simulator.Start(t, simulator.ThreeZones(), simulator.WithCredentials("second", "word"))
+	w.writeAccount(w.vc.Password())
+	bound := w.identity("bound", &infrav1.AllowedNamespaces{}, func(i *infrav1.VSphereClusterIdentity) { i.Spec.Servers = []string{w.vc.Host()} })
+	near, far := w.zoneAt(w.vc, "a"), w.zoneAt(second, "b")
+	selector := w.clusterSpec().FailureDomainSelector
+	cluster := w.cluster("one", using(bound), adding(second), func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = selector })
+	w.waitForPublished(cluster, near.Name)
+	message := w.waitForServer(cluster, second.Host(), infrav1.CredentialsInvalidReason)
+	w.Expect(message).To(And(ContainSubstring(far.Name), ContainSubstring(second.Host()), ContainSubstring("set spec.identityRef of the zone"), ContainSubstring(w.name)))
+	_, known := domain(cluster, far.Name)
+	w.Expect(known.State).To(Equal(faultlinev1.DomainCordoned))
+	w.Expect(known.Reason).To(Equal(infrav1.CredentialsInvalidReason))
+	waits := w.machine("one", "waits", far.Name)
+	w.waitForCondition(waits, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
+	w.Expect(second.Calls()).To(BeEmpty(), "no account was sent there")
+
+	w.create(w.secret("of-second", "second", "word"))
+	identity := w.identity("second", &infrav1.AllowedNamespaces{}, func(i *infrav1.VSphereClusterIdentity) { i.Spec.SecretName = "of-second" })
+	update(w, far, checkedAs(identity))
+	w.waitForPublished(cluster, near.Name, far.Name)
+	w.waitForProvisioned(waits)
+	w.Expect(vmsOn(second)).To(ConsistOf("waits"))
+
+	// The zone can still be checked, but machines of this namespace may not use its account.
+	update(w, identity, func(i *infrav1.VSphereClusterIdentity) { i.Spec.AllowedNamespaces = tenant("another") })
+	w.waitForServer(cluster, second.Host(), infrav1.CredentialsInvalidReason)
+	w.waitForPublished(cluster, near.Name)
+}
+
+func TestAccountWithAnotherPasswordOnTheSecondVCenter(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, simulator.ThreeZones())
+	second := simulator.Start(t, simulator.ThreeZones(), simulator.WithCredentials(w.vc.Username(), "another"))
+	near, far := w.zoneAt(w.vc, "a"), w.zoneAt(second, "b")
+	cluster := w.cluster("one", adding(second))
+	w.waitForPublished(cluster, near.Name)
+	w.Expect(w.waitForServer(cluster, second.Host(), infrav1.CredentialsInvalidReason)).To(ContainSubstring(far.Name))
+	w.waitForProvisioned(w.machine("one", "near", near.Name))
+
+	w.create(w.secret("of-second", w.vc.Username(), "another"))
+	identity := w.identity("second", &infrav1.AllowedNamespaces{}, func(i *infrav1.VSphereClusterIdentity) { i.Spec.SecretName = "of-second" })
+	update(w, far, checkedAs(identity))
+	w.waitForPublished(cluster, near.Name, far.Name)
+	w.waitForProvisioned(w.machine("one", "far", far.Name))
+	update(w, &corev1.Secret{ObjectMeta: w.meta("of-second")}, func(s *corev1.Secret) { s.Data["password"] = []byte("next") })
+	second.SetPassword("next")
+	second.ExpireSessions()
+	w.waitForProvisioned(w.machine("one", "after", far.Name))
+}
+
+func TestTwoVCentersWithTheSameDatacenterName(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, simulator.ThreeZones())
+	second := simulator.Start(t, simulator.ThreeZones())
+	near := w.zoneAt(w.vc, "a")
+	topology := infrav1.Topology{Datacenter: "dc-1", ComputeCluster: "zone-a", Datastore: "datastore-a", Networks: []string{"network-a"}}
+	far := w.zone("far", topology, func(z *infrav1.VSphereDeploymentZone, d *infrav1.VSphereFailureDomain) {
+		z.Spec.Server, z.Spec.Thumbprint, d.Spec.Zone.Name = second.Host(), second.Thumbprint(), "zone-a"
+	})
+	cluster := w.cluster("one", adding(second))
+	w.waitForPublished(cluster, near.Name, far.Name)
+	for name, zone := range map[string]*infrav1.VSphereDeploymentZone{"m-near": near, "m-far": far} {
+		machine := w.machine("one", name, zone.Name)
+		w.waitForProvisioned(machine)
+		w.Expect(machine.Status.FailureDomain).To(HaveValue(Equal(zone.Name)))
+	}
+	w.Expect(vmsOn(w.vc)).To(ConsistOf("m-near"))
+	w.Expect(vmsOn(second)).To(ConsistOf("m-far"))
+}
+
+// The zones of both names would fail together.
+func TestTwoNamesOfOneVCenter(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, simulator.ThreeZones())
+	alias := strings.Replace(w.vc.Host(), "127.0.0.1", "localhost", 1)
+	near := w.zoneAt(w.vc, "a")
+	far := w.zoneAt(w.vc, "b", func(z *infrav1.VSphereDeploymentZone) { z.Spec.Server = alias })
+	cluster := w.cluster("one", adding(), func(c *infrav1.VSphereCluster) { c.Spec.AdditionalServers = []string{alias} })
+	message := w.waitForServer(cluster, alias, infrav1.VSphereClusterSameVCenterReason)
+	w.Expect(message).To(And(ContainSubstring(w.vc.Host()), ContainSubstring("use one name")))
+	w.waitForPublished(cluster, near.Name)
+	_, known := domain(cluster, far.Name)
+	w.Expect(known.State).To(Equal(faultlinev1.DomainCordoned))
+	w.Expect(known.Reason).To(Equal(infrav1.VSphereClusterSameVCenterReason))
+	update(w, far, func(z *infrav1.VSphereDeploymentZone) { z.Spec.Server = w.vc.Host() })
+	w.waitForPublished(cluster, near.Name, far.Name)
+	w.waitForServer(cluster, alias, infrav1.VSphereClusterSameVCenterReason)
+	update(w, cluster, func(c *infrav1.VSphereCluster) { c.Spec.AdditionalServers = nil })
+	w.Eventually(func() any { return w.get(cluster).(*infrav1.VSphereCluster).Status.Servers }).Should(BeEmpty())
+}
+
+func TestZoneThatChangesItsServer(t *testing.T) {
+	t.Parallel()
+	w, cluster, second, third, zones := threeVCenters(t)
+	zone := zones[1]
+	machine := w.machine("one", "m-b", zone.Name)
+	w.waitForProvisioned(machine)
+	move := func(vc *simulator.Server) error {
+		w.get(zone)
+		zone.Spec.Server, zone.Spec.Thumbprint = vc.Host(), vc.Thumbprint()
+		return w.client.Update(t.Context(), zone)
+	}
+	w.Expect(move(third)).To(MatchError(ContainSubstring("in the zone")))
+	w.remove(machine)
+	w.Eventually(func() error { return move(third) }).Should(Succeed())
+	next := w.machine("one", "next", zone.Name)
+	w.waitForProvisioned(next)
+	w.Expect(vmsOn(second)).To(BeEmpty())
+	w.Expect(vmsOn(third)).To(ConsistOf("next"))
+	w.waitForServer(cluster, second.Host(), infrav1.VSphereClusterNoZoneSelectedReason)
+	w.remove(next)
+	unused := simulator.Start(t, simulator.ThreeZones())
+	w.Eventually(func() error { return move(unused) }).Should(Succeed())
+	w.waitForPublished(cluster, zones[0].Name, zones[2].Name)
+}
