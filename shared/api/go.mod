@@ -4,7 +4,10 @@ go 1.26.0
 
 toolchain go1.26.10
 
-require k8s.io/apimachinery v0.36.3
+require (
+	k8s.io/api v0.36.3
+	k8s.io/apimachinery v0.36.3
+)
 
 require (
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect

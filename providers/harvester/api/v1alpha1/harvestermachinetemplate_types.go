@@ -6,6 +6,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // HarvesterMachineTemplateSpec defines the HarvesterMachines created from a
@@ -32,6 +34,7 @@ type HarvesterMachineTemplateResource struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=harvestermachinetemplates,scope=Namespaced,categories=cluster-api
+// +kubebuilder:subresource:status
 // +kubebuilder:deprecatedversion:warning="infrastructure.cluster.x-k8s.io/v1alpha1 HarvesterMachineTemplate is deprecated: use infrastructure.cluster.x-k8s.io/v1beta1"
 type HarvesterMachineTemplate struct {
 	metav1.TypeMeta `json:",inline"`
@@ -43,6 +46,10 @@ type HarvesterMachineTemplate struct {
 	// spec defines the HarvesterMachines created from the template.
 	// +optional
 	Spec HarvesterMachineTemplateSpec `json:"spec,omitempty,omitzero"`
+
+	// status describes the Nodes of the machines, for the cluster autoscaler.
+	// +optional
+	Status faultlinev1.MachineTemplateStatus `json:"status,omitempty,omitzero"`
 }
 
 // HarvesterMachineTemplateList is a list of HarvesterMachineTemplates.

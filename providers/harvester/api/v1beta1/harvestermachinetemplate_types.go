@@ -6,6 +6,8 @@ package v1beta1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // MachineTemplateGroupKind is the value of the annotation
@@ -38,6 +40,7 @@ type HarvesterMachineTemplateResource struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=harvestermachinetemplates,scope=Namespaced,categories=cluster-api
+// +kubebuilder:subresource:status
 // +kubebuilder:storageversion
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 type HarvesterMachineTemplate struct {
@@ -50,7 +53,14 @@ type HarvesterMachineTemplate struct {
 	// spec defines the HarvesterMachines created from the template.
 	// +optional
 	Spec HarvesterMachineTemplateSpec `json:"spec,omitempty,omitzero"`
+
+	// status describes the Nodes of the machines, for the cluster autoscaler.
+	// +optional
+	Status faultlinev1.MachineTemplateStatus `json:"status,omitempty,omitzero"`
 }
+
+// NodeStatus returns a pointer to the status.
+func (t *HarvesterMachineTemplate) NodeStatus() *faultlinev1.MachineTemplateStatus { return &t.Status }
 
 // HarvesterMachineTemplateList is a list of HarvesterMachineTemplates.
 //

@@ -85,6 +85,9 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	}).SetupWithManager(ctx, mgr, o.WatchFilter, watch.Concurrency(o.Machines)); err != nil {
 		return fmt.Errorf("adding HarvesterMachine controller: %w", err)
 	}
+	if err := addMachineTemplates(ctx, mgr, o.WatchFilter); err != nil {
+		return err
+	}
 	if err := controllers.Add(ctx, mgr, o.WatchFilter, controllers.Of{Provider: of, Metrics: metrics}, o.Common); err != nil {
 		return err
 	}

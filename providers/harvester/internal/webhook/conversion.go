@@ -81,11 +81,13 @@ func machineFromHub(src *infrav1.HarvesterMachine, dst *v1alpha1.HarvesterMachin
 func machineTemplateToHub(src *v1alpha1.HarvesterMachineTemplate, dst *infrav1.HarvesterMachineTemplate) {
 	dst.Spec.Template.ObjectMeta = src.Spec.Template.ObjectMeta
 	dst.Spec.Template.Spec = infrav1.HarvesterMachineSpec(src.Spec.Template.Spec)
+	dst.Status = src.Status
 }
 
 func machineTemplateFromHub(src *infrav1.HarvesterMachineTemplate, dst *v1alpha1.HarvesterMachineTemplate) {
 	dst.Spec.Template.ObjectMeta = src.Spec.Template.ObjectMeta
 	dst.Spec.Template.Spec = v1alpha1.HarvesterMachineSpec(src.Spec.Template.Spec)
+	dst.Status = src.Status
 }
 
 // deprecatedStatus returns the fields that only v1alpha1 has; nil if they are empty.

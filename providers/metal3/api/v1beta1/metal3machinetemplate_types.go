@@ -5,6 +5,8 @@ package v1beta1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // Metal3MachineTemplateSpec defines the template of Metal3Machines.
@@ -31,6 +33,7 @@ type Metal3MachineTemplateResource struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=metal3machinetemplates,scope=Namespaced,categories=cluster-api,shortName=m3mt;m3machinetemplate;m3machinetemplates;metal3mt;metal3machinetemplate
+// +kubebuilder:subresource:status
 // +kubebuilder:deprecatedversion
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 type Metal3MachineTemplate struct {
@@ -43,6 +46,10 @@ type Metal3MachineTemplate struct {
 	// spec defines the template of Metal3Machines.
 	// +optional
 	Spec Metal3MachineTemplateSpec `json:"spec,omitempty,omitzero"`
+
+	// status describes the Nodes of the machines, for the cluster autoscaler.
+	// +optional
+	Status faultlinev1.MachineTemplateStatus `json:"status,omitempty,omitzero"`
 }
 
 // Metal3MachineTemplateList is a list of Metal3MachineTemplates.

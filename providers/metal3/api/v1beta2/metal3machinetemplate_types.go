@@ -6,6 +6,8 @@ package v1beta2
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // MachineTemplateGroupKind is the value of annotation cluster.x-k8s.io/cloned-from-groupkind on a Metal3Machine that was created
@@ -61,6 +63,7 @@ type Metal3MachineTemplateResource struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=metal3machinetemplates,scope=Namespaced,categories=cluster-api,shortName=m3mt;m3machinetemplate;m3machinetemplates;metal3mt;metal3machinetemplate
+// +kubebuilder:subresource:status
 // +kubebuilder:storageversion
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 type Metal3MachineTemplate struct {
@@ -73,7 +76,14 @@ type Metal3MachineTemplate struct {
 	// spec defines the template of Metal3Machines.
 	// +optional
 	Spec Metal3MachineTemplateSpec `json:"spec,omitempty,omitzero"`
+
+	// status describes the Nodes of the machines, for the cluster autoscaler.
+	// +optional
+	Status faultlinev1.MachineTemplateStatus `json:"status,omitempty,omitzero"`
 }
+
+// NodeStatus returns a pointer to the status.
+func (t *Metal3MachineTemplate) NodeStatus() *faultlinev1.MachineTemplateStatus { return &t.Status }
 
 // Metal3MachineTemplateList is a list of Metal3MachineTemplates.
 //

@@ -41,11 +41,13 @@ func machineFromHub(src *infrav1.Metal3Machine, dst *v1beta1.Metal3Machine) {
 func machineTemplateToHub(src *v1beta1.Metal3MachineTemplate, dst *infrav1.Metal3MachineTemplate) {
 	dst.Spec.NodeReuse = src.Spec.NodeReuse
 	dst.Spec.Template.Spec = machineSpecToHub(src.Spec.Template.Spec)
+	dst.Status = src.Status
 }
 
 func machineTemplateFromHub(src *infrav1.Metal3MachineTemplate, dst *v1beta1.Metal3MachineTemplate) {
 	dst.Spec.NodeReuse = src.Spec.NodeReuse
 	dst.Spec.Template.Spec = machineSpecFromHub(src.Spec.Template.Spec)
+	dst.Status = src.Status
 }
 
 func machineSpecToHub(src v1beta1.Metal3MachineSpec) infrav1.Metal3MachineSpec {

@@ -22,13 +22,14 @@ func CacheOptions(options *cache.Options) {
 	options.ByObject[&bmov1alpha1.BareMetalHost{}] = cache.ByObject{Transform: strip}
 }
 
-// strip keeps the fields of a BareMetalHost that are needed to choose, configure and render for a host. Patches cannot change the
+// strip keeps the fields of a BareMetalHost that are needed to choose, describe, configure and render for a host. Patches cannot change the
 // dropped fields: they are missing both before and after.
 func strip(o any) (any, error) {
 	host, ok := o.(*bmov1alpha1.BareMetalHost)
 	if !ok {
 		return o, nil // a DeletedFinalStateUnknown
 	}
+	disk := rootDisk(host)
 	host.ManagedFields = nil
 	delete(host.Annotations, "kubectl.kubernetes.io/last-applied-configuration")
 	spec, known := &host.Spec, host.Status
@@ -42,7 +43,13 @@ func strip(o any) (any, error) {
 		host.Status.Conditions = []metav1.Condition{{Type: manageable.Type, Status: manageable.Status, Reason: manageable.Reason}}
 	}
 	if hardware := known.HardwareDetails; hardware != nil {
-		host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{Hostname: hardware.Hostname}
+		host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{
+			Hostname: hardware.Hostname, RAMMebibytes: hardware.RAMMebibytes,
+			CPU: bmov1alpha1.CPU{Arch: hardware.CPU.Arch, Count: hardware.CPU.Count},
+		}
+		if disk > 0 {
+			host.Status.HardwareDetails.Storage = []bmov1alpha1.Storage{{SizeBytes: disk}}
+		}
 		for _, nic := range hardware.NIC {
 			host.Status.HardwareDetails.NIC = append(host.Status.HardwareDetails.NIC, bmov1alpha1.NIC{Name: nic.Name, MAC: nic.MAC, IP: nic.IP})
 		}

@@ -119,7 +119,7 @@ func unavailability(host *bmov1alpha1.BareMetalHost) Unavailability {
 func notFree(host *bmov1alpha1.BareMetalHost) Unavailability {
 	state := host.Status.Provisioning.State
 	switch {
-	case host.Spec.ExternallyProvisioned || state == bmov1alpha1.StateExternallyProvisioned || state == bmov1alpha1.StateUnmanaged:
+	case external(host):
 		return External
 	case host.Spec.Image != nil || host.Spec.CustomDeploy != nil:
 		return InUse
@@ -128,6 +128,12 @@ func notFree(host *bmov1alpha1.BareMetalHost) Unavailability {
 	default:
 		return NotReady
 	}
+}
+
+// external reports whether the host cannot be provisioned, because its operating system is installed by others or it is not managed.
+func external(host *bmov1alpha1.BareMetalHost) bool {
+	state := host.Status.Provisioning.State
+	return host.Spec.ExternallyProvisioned || state == bmov1alpha1.StateExternallyProvisioned || state == bmov1alpha1.StateUnmanaged
 }
 
 // WithoutPower reports whether the operator cannot control the power of the host. The operator then stops working on the host,

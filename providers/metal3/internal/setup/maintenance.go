@@ -26,6 +26,9 @@ func addMaintenance(ctx context.Context, mgr ctrl.Manager, o Options, workloads 
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Concurrency(o.MachineTemplates)); err != nil {
 		return fmt.Errorf("adding Metal3MachineTemplate controller: %w", err)
 	}
+	if err := addMachineTemplates(ctx, mgr, o.WatchFilter); err != nil {
+		return err
+	}
 	c := mgr.GetClient()
 	if err := (&nodes.Reconciler{Client: c, Provider: placement.Metal3{Client: c}, Workloads: workloads, Source: LabelSource{Client: c}, Recorder: manager.Recorder(mgr, "nodelabels")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Concurrency(o.Labels)); err != nil {

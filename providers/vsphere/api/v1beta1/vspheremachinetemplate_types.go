@@ -5,6 +5,8 @@ package v1beta1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // VSphereMachineTemplateSpec defines the desired state of VSphereMachineTemplate.
@@ -40,6 +42,7 @@ type ObjectMeta struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=vspheremachinetemplates,scope=Namespaced,categories=cluster-api
+// +kubebuilder:subresource:status
 // +kubebuilder:deprecatedversion
 type VSphereMachineTemplate struct {
 	metav1.TypeMeta `json:",inline"`
@@ -51,6 +54,10 @@ type VSphereMachineTemplate struct {
 	// spec is the desired state of VSphereMachineTemplate.
 	// +optional
 	Spec VSphereMachineTemplateSpec `json:"spec,omitempty,omitzero"`
+
+	// status describes the Nodes of the machines, for the cluster autoscaler.
+	// +optional
+	Status faultlinev1.MachineTemplateStatus `json:"status,omitempty,omitzero"`
 }
 
 // VSphereMachineTemplateList is a list of VSphereMachineTemplates.

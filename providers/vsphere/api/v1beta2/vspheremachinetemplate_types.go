@@ -6,6 +6,8 @@ package v1beta2
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 // VSphereMachineTemplateSpec defines the desired state of VSphereMachineTemplate.
@@ -31,6 +33,7 @@ type VSphereMachineTemplateResource struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=vspheremachinetemplates,scope=Namespaced,categories=cluster-api
+// +kubebuilder:subresource:status
 // +kubebuilder:storageversion
 // +kubebuilder:printcolumn:name="ClusterClass",type="string",JSONPath=".metadata.ownerReferences[?(@.kind==\"ClusterClass\")].name",description="ClusterClass that owns the template"
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.ownerReferences[?(@.kind==\"Cluster\")].name",description="Cluster that owns the template"
@@ -45,7 +48,14 @@ type VSphereMachineTemplate struct {
 	// spec is the desired state of VSphereMachineTemplate.
 	// +optional
 	Spec VSphereMachineTemplateSpec `json:"spec,omitempty,omitzero"`
+
+	// status describes the Nodes of the machines, for the cluster autoscaler.
+	// +optional
+	Status faultlinev1.MachineTemplateStatus `json:"status,omitempty,omitzero"`
 }
+
+// NodeStatus returns a pointer to the status.
+func (t *VSphereMachineTemplate) NodeStatus() *faultlinev1.MachineTemplateStatus { return &t.Status }
 
 // VSphereMachineTemplateList is a list of VSphereMachineTemplates.
 //

@@ -116,11 +116,13 @@ func machineFromHub(src *infrav1.VSphereMachine, dst *v1beta1.VSphereMachine) {
 func machineTemplateToHub(src *v1beta1.VSphereMachineTemplate, dst, kept *infrav1.VSphereMachineTemplate) {
 	dst.Spec.Template.ObjectMeta = clusterv1.ObjectMeta(src.Spec.Template.ObjectMeta)
 	dst.Spec.Template.Spec = machineSpecToHub(src.Spec.Template.Spec, kept.Spec.Template.Spec)
+	dst.Status = src.Status
 }
 
 func machineTemplateFromHub(src *infrav1.VSphereMachineTemplate, dst *v1beta1.VSphereMachineTemplate) {
 	dst.Spec.Template.ObjectMeta = v1beta1.ObjectMeta(src.Spec.Template.ObjectMeta)
 	dst.Spec.Template.Spec = machineSpecFromHub(src.Spec.Template.Spec)
+	dst.Status = src.Status
 }
 
 func vmToHub(src *v1beta1.VSphereVM, dst, kept *infrav1.VSphereVM) {

@@ -148,6 +148,9 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 	if err := controllers.Add(ctx, mgr, o.WatchFilter, controllers.Of{Provider: ours, Metrics: domainMetrics}, o.Common); err != nil {
 		return err
 	}
+	if err := addMachineTemplates(ctx, mgr, o.WatchFilter); err != nil {
+		return err
+	}
 	return addNodeLabels(ctx, mgr, o)
 }
 
