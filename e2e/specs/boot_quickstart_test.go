@@ -1,0 +1,245 @@
+//go:build e2e
+
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package specs
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/release"
+	"github.com/faultline-io/faultline/e2e/site"
+	"github.com/faultline-io/faultline/e2e/tool"
+)
+
+const (
+	// blockTimeout bounds a block of a page. Timeouts on the page are for real infrastructure.
+	blockTimeout = 25 * time.Minute
+	// pageCluster is the cluster of the page, in namespace default.
+	pageCluster = "demo"
+)
+
+var _ = Describe("The page of the quick start", Serial, Label("quick-start-page", onlyBoot, long), func() {
+	It("leads from an empty management cluster to Ready Nodes, through the loss of a failure domain, to nothing", func(ctx SpecContext) {
+		r := newReader(ctx)
+		text, err := os.ReadFile(quickStartPage(*providerName))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(text)).To(ContainSubstring("--lose "+infra.Domains[2]+"\n"), "the spec breaks this domain")
+		blocks, err := site.Blocks(string(text))
+		Expect(err).NotTo(HaveOccurred())
+		for _, block := range blocks {
+			r.follow(ctx, block)
+		}
+		for _, name := range []string{pageCluster, "default"} { // the name of the cluster, or its namespace
+			Expect(infra.places(ctx, name)).To(BeEmpty(), "a cluster that is gone leaves no machine")
+		}
+	})
+})
+
+// reader follows a page, with nothing but what a user has: a home, the programs in the prerequisites, and a shell.
+type reader struct {
+	// folder is the home. programs are in its folder bin.
+	folder string
+	// more has variables that only the simulated infrastructure needs.
+	more map[string]string
+	// takeBack repairs the failure domain.
+	takeBack func()
+}
+
+// newReader removes everything at the end of the spec, and restores the environment.
+func newReader(ctx context.Context) *reader {
+	specNamespace = "quick-start-page-default" // names the folder with the logs of a failure
+	r := &reader{folder: filepath.Join(*artifacts, "quick-start-page"), more: map[string]string{}}
+	Expect(os.RemoveAll(r.folder)).To(Succeed())
+	for _, folder := range []string{"bin", "log", "home/.kube"} {
+		Expect(os.MkdirAll(filepath.Join(r.folder, folder), 0o755)).To(Succeed())
+	}
+	Expect(os.WriteFile(r.path("state"), nil, 0o600)).To(Succeed())
+	Expect(os.WriteFile(r.path("directory"), []byte(r.path("home")), 0o600)).To(Succeed())
+	r.addPrograms(ctx)
+
+	endpoints.next()
+	switch *providerName {
+	case "vsphere":
+		r.more = map[string]string{"VSPHERE_CLONE_MODE": "linkedClone", "VSPHERE_POWER_OFF_MODE": "hard"}
+	case "metal3":
+		r.more = map[string]string{"VIP_NETWORK_INTERFACE": "eth0"}
+	case "harvester": // an address that the simulated load balancer can serve
+		var err error
+		r.more, err = infra.observer.Prepare(ctx, "quick-start-page")
+		Expect(err).NotTo(HaveOccurred())
+	}
+	DeferCleanup(func(ctx SpecContext) { r.cleanUp(ctx) })
+	return r
+}
+
+func (r *reader) path(name string) string { return filepath.Join(r.folder, name) }
+
+// addPrograms adds the programs in the prerequisites. clusterctl finds Cluster API and cert-manager in the repository of the environment.
+func (r *reader) addPrograms(ctx context.Context) {
+	Expect(os.Symlink(environment.Program(binaries.Kubectl), r.path("bin/kubectl"))).To(Succeed())
+	wrapper := fmt.Sprintf("#!/bin/sh\nexec '%s' \"$@\" --config '%s'\n", environment.Program(binaries.Clusterctl), r.path("clusterctl.yaml"))
+	Expect(os.WriteFile(r.path("bin/clusterctl"), []byte(wrapper), 0o755)).To(Succeed())
+	build := tool.Runner{Log: GinkgoWriter, Env: []string{"GOWORK=off", "CGO_ENABLED=0"}}
+	_, err := build.Run(ctx, "go", "build", "-C", filepath.Join(repository, "kubectl-fd"), "-o", r.path("bin/kubectl-fd"), ".")
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// follow runs a block, or what replaces it, and reports which.
+func (r *reader) follow(ctx context.Context, block site.Block) {
+	about := fmt.Sprintf("%s, line %d", filepath.Base(quickStartPage(*providerName)), block.Line)
+	code := block.Code
+	switch block.Use {
+	case site.Show:
+		AddReportEntry("shown only", about+": "+block.Name)
+		return
+	case site.Replace:
+		By("Replacing " + block.Name + " in " + about)
+		instead := substitutes(*providerName)[block.Name]
+		AddReportEntry("replaced", fmt.Sprintf("%s: %s, by: %s", about, block.Name, instead.About))
+		code = instead.Script + r.prepare(ctx, block)
+	case site.Run:
+		By("Running " + about)
+		AddReportEntry("run", about)
+	}
+	out := r.run(ctx, block.Line, code)
+	switch {
+	case strings.Contains(block.Code, "kubectl fd version\n"):
+		Expect(out).To(ContainSubstring("docker.io/faultline/cluster-api-" + *providerName + "-controller:"))
+	case strings.Contains(block.Code, "get nodes --label-columns") && strings.Contains(block.Code, "demo.kubeconfig"):
+		Expect(strings.Count(out, " Ready ")).To(Equal(5), out)
+	}
+}
+
+// prepare does what a substitute needs outside of the shell, and returns commands to run.
+func (r *reader) prepare(ctx context.Context, block site.Block) (script string) {
+	switch block.Name {
+	case substituteSettings:
+		script, err := settingsScript(block.Code, environment.Variables(), r.more)
+		if endpoint := os.Getenv("CONTROL_PLANE_ENDPOINT_IP"); err == nil && strings.Contains(script, "CONTROL_PLANE_ENDPOINT_IP=") {
+			script += "export CONTROL_PLANE_ENDPOINT_IP=" + endpoint + "\n" // that of this cluster
+		}
+		Expect(err).NotTo(HaveOccurred())
+		return script
+	case "account":
+		kubeconfig, err := base64.StdEncoding.DecodeString(environment.Variables()["HARVESTER_KUBECONFIG_B64"])
+		Expect(err).NotTo(HaveOccurred())
+		Expect(os.WriteFile(r.path("home/harvester.yaml"), kubeconfig, 0o600)).To(Succeed())
+	case substituteRelease:
+		r.writeRelease()
+	case substituteManagement:
+		r.emptyManagement(ctx)
+	case substituteLost:
+		r.takeBack = (&cluster{name: pageCluster, namespace: "default"}).cutOff(ctx, infra.Domains[2])
+	case substituteReturns:
+		r.takeBack()
+	}
+	return ""
+}
+
+// writeRelease writes what `make release` writes for the provider, with templates for machines that are containers.
+func (r *reader) writeRelease() {
+	root, err := filepath.Abs(repository)
+	Expect(err).NotTo(HaveOccurred())
+	source := filepath.Join(root, "providers", *providerName)
+	written := release.Repository{Dir: r.path("home/faultline/out")}
+	Expect(os.MkdirAll(written.Dir, 0o755)).To(Succeed())
+	Expect(written.Write([]release.Provider{{
+		Name: *providerName, Type: release.Infrastructure, Version: config.GetProviderVersions(*providerName)[0],
+		Config: filepath.Join(source, "config", "default"), Metadata: filepath.Join(source, "metadata.yaml"),
+		Templates: []string{filepath.Join(root, "templates", *providerName)},
+		FitTemplate: func(template []byte) ([]byte, error) {
+			return infra.FitTemplate(template, environment.Kind(GinkgoWriter))
+		},
+	}}, nil)).To(Succeed())
+}
+
+// emptyManagement removes Cluster API and all providers from the environment, and gives the reader its kubeconfig.
+func (r *reader) emptyManagement(ctx context.Context) {
+	for _, kind := range sharedKinds() {
+		objects := &unstructured.Unstructured{}
+		objects.SetGroupVersionKind(kind)
+		Expect(management.GetClient().DeleteAllOf(ctx, objects)).To(Succeed())
+	}
+	Eventually(func(g Gomega) {
+		for _, kind := range sharedKinds() {
+			g.Expect(list(ctx, g, kind)).To(BeEmpty())
+		}
+	}, config.GetIntervals("default", "wait-failure-domain")...).Should(Succeed())
+	runIn(ctx, environment, "delete", "--all", "--include-crd", "--include-namespace", "--config", environment.ClusterctlConfig())
+	Eventually(func(g Gomega) {
+		left, err := r.kubectl(ctx, "get", "namespaces,customresourcedefinitions", "--output", "name", "--selector",
+			"cluster.x-k8s.io/provider in (cluster-api,bootstrap-kubeadm,control-plane-kubeadm,infrastructure-"+*providerName+")")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(left).To(BeEmpty())
+	}, "5m", "1s").Should(Succeed())
+	kubeconfig, err := os.ReadFile(environment.Kubeconfig())
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.WriteFile(r.path("home/.kube/config"), kubeconfig, 0o600)).To(Succeed())
+}
+
+func (*reader) kubectl(ctx context.Context, args ...string) (string, error) {
+	return tool.Runner{Log: GinkgoWriter}.Run(ctx, environment.Program(binaries.Kubectl), append([]string{"--kubeconfig", environment.Kubeconfig()}, args...)...)
+}
+
+// run runs commands in the shell of the page, and returns their standard output. The log has all of it.
+func (r *reader) run(ctx context.Context, line int, code string) string {
+	r.mergeConfiguration()
+	name := fmt.Sprintf("line-%04d", line)
+	script := r.path("log/" + name + ".sh")
+	Expect(os.WriteFile(script, []byte(shellScript(code, r.path("state"), r.path("directory"))), 0o600)).To(Succeed())
+	log, err := os.Create(r.path("log/" + name + ".log"))
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = log.Close() }()
+	bounded, cancel := context.WithTimeout(ctx, blockTimeout)
+	defer cancel()
+	began := time.Now()
+	out, err := tool.Runner{Log: io.MultiWriter(log, GinkgoWriter)}.Run(bounded, "env", "--ignore-environment",
+		"HOME="+r.path("home"), "PATH="+r.path("bin")+":"+os.Getenv("PATH"), "CLUSTERCTL_DISABLE_VERSIONCHECK=true", "bash", script)
+	Expect(err).NotTo(HaveOccurred(), "the commands are in %s, their output is in %s", script, log.Name())
+	GinkgoWriter.Println(name, "took", time.Since(began).Round(time.Second))
+	return out
+}
+
+// mergeConfiguration updates the configuration that clusterctl reads from the one that the page has written.
+func (r *reader) mergeConfiguration() {
+	page, err := os.ReadFile(r.path("home/.cluster-api/clusterctl.yaml"))
+	if !os.IsNotExist(err) {
+		Expect(err).NotTo(HaveOccurred())
+	}
+	environments, err := os.ReadFile(environment.ClusterctlConfig())
+	Expect(err).NotTo(HaveOccurred())
+	merged, err := mergedConfiguration(page, environments, *providerName, environment.Variables())
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.WriteFile(r.path("clusterctl.yaml"), merged, 0o600)).To(Succeed())
+}
+
+// cleanUp removes what a failed spec left, and installs what the other specs use.
+func (r *reader) cleanUp(ctx context.Context) {
+	if *keep {
+		return
+	}
+	if r.takeBack != nil {
+		r.takeBack() // A cluster in a lost failure domain cannot be deleted.
+	}
+	if CurrentSpecReport().Failed() {
+		if _, err := r.kubectl(ctx, "delete", "clusters.cluster.x-k8s.io", pageCluster, "--ignore-not-found", "--timeout=10m"); err != nil {
+			GinkgoWriter.Println("The cluster of the page is still there:", err)
+		}
+	}
+	Expect(environment.Up(ctx)).To(Succeed())
+	writeTemplates(ctx)
+}
