@@ -5,6 +5,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -27,6 +28,25 @@ type manifest struct {
 			Selector         struct{ MatchLabels map[string]string }
 			URI, Sha256, Bin string
 		}
+	}
+}
+
+// krew calls the plugin by the name in its manifest.
+func TestReleaseHasAKrewManifestWithASpecificName(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	folder := t.TempDir()
+	script := exec.CommandContext(t.Context(), "e2e/scripts/kubectl-fd", "v9.9.9", folder)
+	script.Dir = root
+	out, err := script.CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(out))
+	for _, name := range []string{"fd", "failure-domains"} {
+		text, err := os.ReadFile(filepath.Join(folder, name+".yaml"))
+		g.Expect(err).NotTo(HaveOccurred())
+		var plugin manifest
+		g.Expect(yaml.UnmarshalStrict(text, &plugin)).To(Succeed())
+		g.Expect(plugin.Metadata.Name).To(Equal(name))
+		g.Expect(plugin.Spec.Version).To(Equal("v9.9.9"))
 	}
 }
 

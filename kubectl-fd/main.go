@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"time"
 
@@ -24,7 +25,7 @@ func main() {
 	// Clients return their messages as errors.
 	log.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
-	os.Exit(command.Main(command.Options{
+	os.Exit(command.Main(context.Background(), command.Options{
 		IOStreams:   genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
 		Environment: os.Getenv, Now: time.Now, Version: version,
 	}, os.Args[1:]))

@@ -96,3 +96,27 @@ func (r Reader) Infrastructure(ctx context.Context, cluster client.ObjectKey) (*
 	}
 	return infra, err
 }
+
+// Target is a Cluster with its infrastructure cluster.
+type Target struct {
+	Cluster client.ObjectKey
+	// Infrastructure is nil if it does not exist, and then Problem states how to fix it.
+	Infrastructure *unstructured.Unstructured
+	Problem        string
+}
+
+// Targets reads clusters and their infrastructure clusters, without machines.
+func (r Reader) Targets(ctx context.Context, scope Scope) ([]Target, error) {
+	clusters, err := r.Clusters(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	read := infrastructure{reader: r, scope: scope, lists: map[schema.GroupKind]*listed{}}
+	targets, problems := make([]Target, len(clusters)), make([]error, 0, len(clusters))
+	for i := range clusters {
+		infra, problem, err := read.of(ctx, &clusters[i])
+		targets[i] = Target{Cluster: client.ObjectKeyFromObject(&clusters[i]), Infrastructure: infra, Problem: problem}
+		problems = append(problems, err)
+	}
+	return targets, JoinErrors(problems...)
+}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/kubectl-fd/internal/collect"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
@@ -29,6 +30,8 @@ type writer struct {
 	client client.WithWatch
 	force  bool
 	dryRun string
+	// request is recorded with the state; nil records nothing.
+	request *report.Request
 }
 
 // written is the result of a write.
@@ -94,11 +97,14 @@ func (w writer) apply(ctx context.Context, infra *unstructured.Unstructured, dom
 			states[domain] = state
 		}
 	}
-	if len(states) == 0 {
+	if len(states) == 0 && w.request == nil {
 		return result, nil
 	}
 	object, err := applyConfiguration(infra, states)
 	if err != nil {
+		return result, err
+	}
+	if err := w.record(object, infra, domains); err != nil {
 		return result, err
 	}
 	if result.object = object; w.dryRun == "client" {
@@ -136,6 +142,10 @@ func (w writer) explain(err error, infra *unstructured.Unstructured, states map[
 		if of := entryOwners(infra, domain); len(of) > 0 {
 			owners, names = append(owners, of...), append(names, domain)
 		}
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("annotation %s of %s %s belongs to another field manager: omit --reason, or take it over with --force-conflicts",
+			faultlinev1.StateReasonsAnnotation, infra.GetKind(), infra.GetName())
 	}
 	slices.Sort(owners)
 	slices.Sort(names)

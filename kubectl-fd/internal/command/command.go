@@ -5,6 +5,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -46,10 +48,10 @@ type root struct {
 }
 
 // Main runs a command line and returns the exit code of the process.
-func Main(o Options, args []string) int {
+func Main(ctx context.Context, o Options, args []string) int {
 	cmd := New(o)
 	cmd.SetArgs(args)
-	err := cmd.Execute()
+	err := cmd.ExecuteContext(ctx)
 	switch {
 	case err == nil:
 		return 0
@@ -99,23 +101,32 @@ it names each missing permission.`,
 
 // client returns a client for the management cluster selected by the flags and the kubeconfig.
 func (r *root) client() (client.WithWatch, error) {
+	config, options, err := r.connection()
+	if err != nil {
+		return nil, err
+	}
+	return client.NewWithWatch(config, options)
+}
+
+// connection returns how to connect to the management cluster selected by the flags and the kubeconfig.
+func (r *root) connection() (*rest.Config, client.Options, error) {
 	config, err := r.flags.ToRESTConfig()
 	if err != nil {
-		return nil, fmt.Errorf("choosing the management cluster: %w", err)
+		return nil, client.Options{}, fmt.Errorf("choosing the management cluster: %w", err)
 	}
 	config.QPS = -1 // API servers limit requests themselves, and a client-side limit would fail requests before their deadline.
 	config.WarningHandler = rest.NewWarningWriter(r.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	mapper, err := r.flags.ToRESTMapper()
 	if err != nil {
-		return nil, err
+		return nil, client.Options{}, err
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, eventsv1.AddToScheme, collect.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, eventsv1.AddToScheme, authenticationv1.AddToScheme, collect.AddToScheme} {
 		if err := add(scheme); err != nil {
-			return nil, err
+			return nil, client.Options{}, err
 		}
 	}
-	return client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
+	return config, client.Options{Scheme: scheme, Mapper: mapper}, nil
 }
 
 // namespace returns the namespace selected by the flags and the kubeconfig.

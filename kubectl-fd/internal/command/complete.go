@@ -22,8 +22,11 @@ func (r *root) completeClusters(most int) cobra.CompletionFunc {
 	}
 }
 
-// completeDomains completes the name of a cluster, and then those of its failure domains.
+// completeDomains completes the name of a cluster, unless flags select clusters, and then those of failure domains.
 func (r *root) completeDomains(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if cmd.Flags().Changed("all-clusters") || cmd.Flags().Changed("clusters") {
+		return without(r.domainNames(cmd, nil, report.Cluster.DomainNames), given), cobra.ShellCompDirectiveNoFileComp
+	}
 	if len(given) == 0 {
 		return r.clusterNames(cmd), cobra.ShellCompDirectiveNoFileComp
 	}

@@ -5,6 +5,7 @@ package command
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
+	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
@@ -45,7 +47,46 @@ func applyConfiguration(infra *unstructured.Unstructured, states map[string]faul
 	apply.SetNamespace(infra.GetNamespace())
 	apply.SetName(infra.GetName())
 	apply.SetResourceVersion(infra.GetResourceVersion())
+	if len(list) == 0 {
+		return apply, nil
+	}
 	return apply, unstructured.SetNestedSlice(apply.Object, list, "spec", "distribution", "failureDomains")
+}
+
+// record adds the annotation with the requests to an apply configuration. It contains the requests for other failure domains, and none for
+// a failure domain whose state is set without a reason. It omits an annotation of another field manager, unless the user gives a reason.
+func (w writer) record(apply, infra *unstructured.Unstructured, domains []string) error {
+	ours, err := ownsAnnotation(infra)
+	if err != nil || !ours && w.request == nil {
+		return err
+	}
+	requests := report.Requests(infra.GetAnnotations())
+	for _, domain := range domains {
+		delete(requests, domain)
+		if w.request != nil {
+			requests[domain] = *w.request
+		}
+	}
+	if len(requests) == 0 {
+		return nil
+	}
+	value, err := json.Marshal(requests)
+	apply.SetAnnotations(map[string]string{faultlinev1.StateReasonsAnnotation: string(value)})
+	return err
+}
+
+// ownsAnnotation reports whether fieldManager has applied the annotation with the requests.
+func ownsAnnotation(infra *unstructured.Unstructured) (bool, error) {
+	for _, entry := range infra.GetManagedFields() {
+		if entry.Manager != fieldManager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" {
+			continue
+		}
+		set, err := owned(entry)
+		if err != nil || set.Has(fieldpath.MakePathOrDie("metadata", "annotations", faultlinev1.StateReasonsAnnotation)) {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // applied returns what fieldManager has applied and still owns, by failure domain. If another client has changed the state of an

@@ -34,7 +34,7 @@ and the last and the current move.`,
 				return err
 			}
 			if format != "" {
-				return printList(r, format, "Entry", entries)
+				return printList(r, format, false, "Entry", entries)
 			}
 			return render.History(r.Out, entries, r.style())
 		},

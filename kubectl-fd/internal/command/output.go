@@ -34,31 +34,44 @@ func oneOf(format string, formats ...string) error {
 }
 
 // templates are the output formats that need a template.
-func templates() []string { return []string{"jsonpath", "go-template"} }
+func templates() []string { return []string{"jsonpath", "go-template", "custom-columns"} }
 
-// printList prints values of a kind as a list in JSON or YAML, or with a template.
-func printList[T any](r *root, format, kind string, values []T) error {
+// printList prints values of a kind as a list in JSON or YAML, with a template, or in columns.
+func printList[T any](r *root, format string, noHeaders bool, kind string, values []T) error {
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
 	for i := range values {
-		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&values[i])
+		object, err := outputObject(kind, &values[i])
 		if err != nil {
 			return err
 		}
-		fields["apiVersion"], fields["kind"] = outputVersion, kind
-		list.Items = append(list.Items, unstructured.Unstructured{Object: fields})
+		list.Items = append(list.Items, *object)
 	}
-	if strings.Contains(format, "=") {
-		printer, err := genericclioptions.NewKubeTemplatePrintFlags().ToPrinter(format)
-		if err != nil {
-			return err
-		}
-		return printer.PrintObj(list, r.Out)
-	}
-	printer, err := (&genericclioptions.JSONYamlPrintFlags{}).ToPrinter(format)
+	printer, err := printerFor(format, noHeaders)
 	if err != nil {
 		return err
 	}
 	return printer.PrintObj(list, r.Out)
+}
+
+// outputObject returns a value as an object of the output.
+func outputObject(kind string, value any) (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(value)
+	if err != nil {
+		return nil, err
+	}
+	fields["apiVersion"], fields["kind"] = outputVersion, kind
+	return &unstructured.Unstructured{Object: fields}, nil
+}
+
+// printerFor returns the printer of a format that prints objects.
+func printerFor(format string, noHeaders bool) (printers.ResourcePrinter, error) {
+	if columns, custom := strings.CutPrefix(format, "custom-columns="); custom {
+		return newColumnsPrinter(columns, noHeaders)
+	}
+	if strings.Contains(format, "=") {
+		return genericclioptions.NewKubeTemplatePrintFlags().ToPrinter(format)
+	}
+	return (&genericclioptions.JSONYamlPrintFlags{}).ToPrinter(format)
 }
 
 // printNames prints clusters as kubectl -o name does.

@@ -41,7 +41,7 @@ here with the same planner. The headline names the source.`,
 				return err
 			}
 			if format != "" {
-				return printList(r, format, "Plan", plans)
+				return printList(r, format, false, "Plan", plans)
 			}
 			return render.Plan(r.Out, cluster, plans, r.style())
 		},

@@ -57,7 +57,7 @@ Exit codes: 0 when nothing stops the change, 2 when something does, 1 after an e
 				return err
 			}
 			if format != "" {
-				err = printList(r, format, "Finding", findings)
+				err = printList(r, format, false, "Finding", findings)
 			} else {
 				err = render.Preflight(r.Out, findings, r.style())
 			}

@@ -4,9 +4,13 @@
 package command_test
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,10 +19,12 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/faultline-io/faultline/kubectl-fd/internal/command"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
@@ -168,21 +174,21 @@ func TestInvalidArguments(t *testing.T) {
 	t.Parallel()
 	ns := fixtureNamespace
 	for want, args := range map[string][]string{
-		"Cluster prod-9 not found in namespace prod: choose one of prod-1, prod-2, or another namespace with -n":       {"get", "prod-9", "-n", ns},
-		"Cluster prod-1 not found in namespace empty: choose the namespace with -n, or see all with kubectl fd get -A": {"get", "prod-1", "-n", "empty"},
-		"no clusters found in namespace empty: choose another with -n, or all with -A":                                 {"get", "-n", "empty"},
-		"a cluster name cannot be combined with --all-namespaces: choose its namespace with -n, or omit prod-1":        {"get", "prod-1", "-A"},
-		"a namespace cannot be combined with --all-namespaces: omit -n prod or -A":                                     {"get", "-n", ns, "-A"},
-		`invalid output format "xml": must be one of wide, json, yaml, name, svg, jsonpath, go-template`:               {"get", "-o", "xml", "-n", ns},
-		"a cluster must be named: kubectl fd plan CLUSTER":                                                             {"plan"},
-		"--lose must name at least one failure domain":                                                                 {"simulate", "-n", ns},
-		"none of the clusters has failure domain rack-9: choose one of rack-1, rack-2, rack-3":                         {"simulate", "--lose", "rack-9", "-n", ns},
-		"a cluster and its failure domains must be named: kubectl fd cordon CLUSTER DOMAIN...":                         {"cordon", "prod-1"},
-		"Metal3Cluster prod-1 has no failure domain rack-9: choose one of rack-1, rack-2, rack-3":                      {"cordon", "prod-1", "rack-9", "-n", ns},
-		"--wait cannot be combined with --dry-run: omit one of them":                                                   {"cordon", "prod-1", "rack-1", "-n", ns, "--dry-run=server", "--wait"},
-		"--timeout requires --wait: set --wait too":                                                                    {"evict", "prod-1", "rack-1", "-n", ns, "--timeout=1m"},
-		"--timeout must be greater than 0":                                                                             {"evict", "prod-1", "rack-1", "-n", ns, "--wait", "--timeout=0s"},
-		`invalid --dry-run value "maybe": must be one of none, client, server`:                                         {"evict", "prod-1", "rack-1", "-n", ns, "--dry-run=maybe"},
+		"Cluster prod-9 not found in namespace prod: choose one of prod-1, prod-2, or another namespace with -n":         {"get", "prod-9", "-n", ns},
+		"Cluster prod-1 not found in namespace empty: choose the namespace with -n, or see all with kubectl fd get -A":   {"get", "prod-1", "-n", "empty"},
+		"no clusters found in namespace empty: choose another with -n, or all with -A":                                   {"get", "-n", "empty"},
+		"a cluster name cannot be combined with --all-namespaces: choose its namespace with -n, or omit prod-1":          {"get", "prod-1", "-A"},
+		"a namespace cannot be combined with --all-namespaces: omit -n prod or -A":                                       {"get", "-n", ns, "-A"},
+		`invalid output format "xml": must be one of wide, json, yaml, name, svg, jsonpath, go-template, custom-columns`: {"get", "-o", "xml", "-n", ns},
+		"a cluster must be named: kubectl fd plan CLUSTER":                                                               {"plan"},
+		"--lose must name at least one failure domain":                                                                   {"simulate", "-n", ns},
+		"none of the clusters has failure domain rack-9: choose one of rack-1, rack-2, rack-3":                           {"simulate", "--lose", "rack-9", "-n", ns},
+		"a cluster and its failure domains must be named: kubectl fd cordon CLUSTER DOMAIN...":                           {"cordon", "prod-1"},
+		"Metal3Cluster prod-1 has no failure domain rack-9: choose one of rack-1, rack-2, rack-3":                        {"cordon", "prod-1", "rack-9", "-n", ns},
+		"--wait cannot be combined with --dry-run: omit one of them":                                                     {"cordon", "prod-1", "rack-1", "-n", ns, "--dry-run=server", "--wait"},
+		"--timeout requires --wait: set --wait too":                                                                      {"evict", "prod-1", "rack-1", "-n", ns, "--timeout=1m"},
+		"--timeout must be greater than 0":                                                                               {"evict", "prod-1", "rack-1", "-n", ns, "--wait", "--timeout=0s"},
+		`invalid --dry-run value "maybe": must be one of none, client, server`:                                           {"evict", "prod-1", "rack-1", "-n", ns, "--dry-run=maybe"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -378,4 +384,58 @@ func TestAssignedWorkersAreShownInTheirDomain(t *testing.T) {
 	theirs.SetAnnotations(map[string]string{faultlinev1.FormerName(faultlinev1.AssignedFailureDomainAnnotation): "rack-3"})
 	g.Expect(shared.client.Create(t.Context(), theirs)).To(Succeed())
 	g.Expect(ok(t, "get", "prod-2", "-n", ns)).To(ContainSubstring("waiting assigned for rack-3"))
+}
+
+func TestGetWithCustomColumns(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	g.Expect(ok(t, "get", "-n", ns, "-o", "custom-columns=NAME:.name,STATES:{.failureDomains[*].state},NONE:.none")).To(MatchRegexp(
+		`^NAME +STATES +NONE\nprod-2 +Active,Cordoned,Active +<none>\n$`))
+	g.Expect(ok(t, "get", "-n", ns, "--no-headers", "-o", "custom-columns=NAME:name")).To(Equal("prod-2\n"))
+	g.Expect(refused(t, "get", "-n", ns, "-o", "custom-columns")).To(Equal("output format custom-columns must have a template: custom-columns=TEMPLATE"))
+	g.Expect(refused(t, "get", "-n", ns, "-o", "custom-columns=NAME")).To(Equal(`invalid column "NAME" of custom-columns: must be HEADER:PATH, such as NAME:.name`))
+	g.Expect(refused(t, "get", "-n", ns, "-o", "custom-columns=NAME:.[")).To(HavePrefix("invalid path of column NAME: "))
+}
+
+func TestGetWatchShowsChanges(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	out, in := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		code <- command.Main(ctx, command.Options{
+			IOStreams:   genericiooptions.IOStreams{In: strings.NewReader(""), Out: in, ErrOut: in},
+			Environment: func(string) string { return "" }, Now: fixtureNow,
+		}, []string{"--kubeconfig=" + shared.kubeconfig, "--cache-dir=" + t.TempDir(), "get", "-n", ns, "-w", "-o", "custom-columns=NAME:.name,STATES:.failureDomains[*].state"})
+		_ = in.Close()
+	}()
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for scanner := bufio.NewScanner(out); scanner.Scan(); {
+			lines <- strings.Join(strings.Fields(scanner.Text()), " ")
+		}
+	}()
+	g.Eventually(lines, timeout).Should(Receive(Equal("NAME STATES")))
+	g.Eventually(lines, timeout).Should(Receive(Equal("prod-2 Active,Cordoned,Active")))
+	g.Expect(setState(t.Context(), ns, "rack-1", "Evicting", "EvictionRequested")).To(Succeed())
+	g.Eventually(lines, timeout).Should(Receive(Equal("prod-2 Evicting,Cordoned,Active")), "without headers")
+	g.Expect(shared.client.Delete(t.Context(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "prod-2"}})).To(Succeed())
+	g.Eventually(lines, timeout).Should(Receive(Equal("Cluster " + ns + "/prod-2 was deleted")))
+	interrupt()
+	g.Eventually(lines, timeout).Should(BeClosed())
+	g.Expect(code).To(Receive(BeZero()), "an interrupt is not an error")
+}
+
+func TestGetWatchWithoutWatchPermission(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	as := user(t, ns, may([]string{"list"}, "cluster.x-k8s.io", "clusters"), may([]string{"list", "watch"}, "cluster.x-k8s.io", "machines"))
+	g.Expect(refused(t, "get", "-n", ns, "-w", as)).To(HavePrefix("missing right: watch clusters.cluster.x-k8s.io in namespace " + ns))
+	g.Expect(refused(t, "get", "-n", ns, "-w", "-o", "svg")).To(Equal("--watch cannot be combined with -o svg: omit one of them"))
 }

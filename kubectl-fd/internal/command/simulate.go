@@ -77,7 +77,7 @@ Exit codes: 0 when all clusters keep their quorum, 2 when one would not, 1 after
 func (r *root) showOutcomes(outcomes []report.Outcome, format string) error {
 	var err error
 	if format != "" {
-		err = printList(r, format, "Outcome", outcomes)
+		err = printList(r, format, false, "Outcome", outcomes)
 	} else {
 		err = render.Simulation(r.Out, outcomes, r.style())
 	}

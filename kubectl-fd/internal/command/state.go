@@ -8,9 +8,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -18,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/kubectl-fd/internal/collect"
+	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
@@ -41,6 +47,12 @@ type stateCommand struct {
 	wait     bool
 	force    bool
 	timeout  time.Duration
+	// name is the name of the command, reason why the user sets the state.
+	name, reason string
+	// clusters, allClusters, allNamespaces and selector select several clusters, yes answers the question about them.
+	clusters                        []string
+	allClusters, allNamespaces, yes bool
+	selector                        string
 }
 
 const stateLong = `
@@ -51,7 +63,13 @@ pipeline, is rejected: change it at its source, or take it over with --force-con
 
 An infrastructure cluster of a ClusterClass keeps the entry, because the topology controller leaves fields
 alone that the class does not set. An entry that the class sets is rejected, because the topology controller
-would restore it: change it in the class or in a variable of the Cluster.`
+would restore it: change it in the class or in a variable of the Cluster.
+
+With --clusters or --all-clusters all arguments are failure domains. The command lists what it sets, and asks.
+--reason records your user name, the time and the reason in an annotation; get and history show them.`
+
+// maxReason is the maximum length of a reason.
+const maxReason = 256
 
 const untilState = "Wait until the status reports the state."
 
@@ -65,6 +83,9 @@ func (r *root) stateCommands() []*cobra.Command {
 control planes any more, except for the last one.` + stateLong,
 			Example: `  # Keep new machines out of rack-2
   kubectl fd cordon prod-1 rack-2 -n prod
+
+  # Keep new machines out of rack-2 in all clusters, and record why
+  kubectl fd cordon --all-clusters -A rack-2 --reason="power supplies are replaced"
 
   # Show the object that the API server would store
   kubectl fd cordon prod-1 rack-2 --dry-run=server -o yaml`,
@@ -99,15 +120,16 @@ period.` + stateLong,
 }
 
 func (s *stateCommand) command(cmd cobra.Command) *cobra.Command {
+	s.name = cmd.Name()
 	cmd.ValidArgsFunction = s.completeDomains
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) < 2 {
-			return fmt.Errorf("a cluster and its failure domains must be named: kubectl fd %s", cmd.Use)
+		if err := s.validateSelection(args); err != nil {
+			return err
 		}
 		if err := s.validate(cmd); err != nil {
 			return err
 		}
-		return s.run(cmd, args[0], args[1:])
+		return s.run(cmd, args)
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&s.dryRun, "dry-run", "none", "Dry run: none, client (only print the object that would be applied) or server (let the API server validate it without storing it).")
@@ -115,6 +137,12 @@ func (s *stateCommand) command(cmd cobra.Command) *cobra.Command {
 	flags.BoolVar(&s.wait, "wait", false, s.waitsFor)
 	flags.DurationVar(&s.timeout, "timeout", cmp.Or(s.timeout, timeout), "Time to wait before giving up.")
 	flags.BoolVar(&s.force, "force-conflicts", false, "Take over entries that belong to another field manager.")
+	flags.StringVar(&s.reason, "reason", "", "Why the state is set. It is recorded with your user name and the time.")
+	flags.StringSliceVar(&s.clusters, "clusters", nil, "Set the failure domains of these clusters.")
+	flags.BoolVar(&s.allClusters, "all-clusters", false, "Set the failure domains of all clusters in the namespace that have them.")
+	flags.BoolVarP(&s.allNamespaces, "all-namespaces", "A", false, "With --all-clusters: the clusters of all namespaces.")
+	flags.StringVarP(&s.selector, "selector", "l", "", "With --all-clusters: only Clusters with these labels, such as env=prod,tier!=test.")
+	flags.BoolVarP(&s.yes, "yes", "y", false, "With --clusters or --all-clusters: do not ask before the failure domains are set.")
 	completeFormats(&cmd, "json", "yaml", "name")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run",
 		cobra.FixedCompletions([]string{"none", "client", "server"}, cobra.ShellCompDirectiveNoFileComp))
@@ -135,53 +163,87 @@ func (s *stateCommand) validate(cmd *cobra.Command) error {
 		return errors.New("--timeout requires --wait: set --wait too")
 	case s.timeout <= 0:
 		return errors.New("--timeout must be greater than 0")
+	case len(s.reason) > maxReason || strings.ContainsFunc(s.reason, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return fmt.Errorf("invalid --reason: must be one line of printable characters, at most %d bytes", maxReason)
 	}
 	return oneOf(s.format, "json", "yaml", "name")
 }
 
-func (s *stateCommand) run(cmd *cobra.Command, cluster string, domains []string) error {
-	namespace, err := s.namespace()
-	if err != nil {
-		return err
-	}
+func (s *stateCommand) run(cmd *cobra.Command, args []string) error {
 	c, err := s.client()
 	if err != nil {
 		return err
 	}
-	w := writer{client: c, force: s.force, dryRun: s.dryRun}
-	result, err := w.write(cmd.Context(), client.ObjectKey{Namespace: namespace, Name: cluster}, domains, s.state)
+	targets, err := s.targets(cmd.Context(), c, args)
 	if err != nil {
 		return err
 	}
+	if err := s.confirm(targets); err != nil {
+		return err
+	}
+	w := writer{client: c, force: s.force, dryRun: s.dryRun}
+	if s.reason != "" {
+		w.request = &report.Request{State: s.state, By: userName(cmd.Context(), c), Time: metav1.NewTime(s.Now()), Reason: s.reason}
+	}
+	errs := make([]error, len(targets))
+	var waits sync.WaitGroup
+	for i, t := range targets {
+		object, err := s.set(cmd.Context(), w, t)
+		if errs[i] = err; err == nil && s.format != "json" && s.format != "yaml" {
+			waits.Go(func() { errs[i] = s.follow(cmd.Context(), w, t, object) })
+		}
+	}
+	waits.Wait()
+	return joinClusters(targets, errs)
+}
+
+// set writes the state to one cluster, and prints the result.
+func (s *stateCommand) set(ctx context.Context, w writer, t target) (*unstructured.Unstructured, error) {
+	result, err := w.write(ctx, t.cluster, t.domains, s.state)
+	if err != nil {
+		return nil, err
+	}
 	for _, domain := range result.domains {
 		if err := s.show(result.object, domain); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if s.format == "json" || s.format == "yaml" {
-		printer, err := (&genericclioptions.JSONYamlPrintFlags{}).ToPrinter(s.format)
-		if err != nil {
-			return err
-		}
-		return printer.PrintObj(result.object, s.Out)
+	if s.format != "json" && s.format != "yaml" {
+		return result.object, nil
 	}
+	if s.several() && s.format == "yaml" {
+		_, _ = fmt.Fprintln(s.Out, "---")
+	}
+	printer, err := (&genericclioptions.JSONYamlPrintFlags{}).ToPrinter(s.format)
+	if err != nil {
+		return nil, err
+	}
+	return result.object, printer.PrintObj(result.object, s.Out)
+}
+
+// userName returns the name of the user as the API server knows it, "" if it does not tell.
+func userName(ctx context.Context, c client.Client) string {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := c.Create(ctx, review); err != nil {
+		return ""
+	}
+	return review.Status.UserInfo.Username
+}
+
+// follow waits for the state, or, for failure domains that are being emptied, observes their machines.
+func (s *stateCommand) follow(ctx context.Context, w writer, t target, object *unstructured.Unstructured) error {
 	if s.state == faultlinev1.DomainEvicting {
-		e := evictionWaiter{reader: collect.Reader{Client: c}, cluster: client.ObjectKey{Namespace: namespace, Name: cluster}, domains: domains}
-		return s.follow(cmd.Context(), e)
+		e := evictionWaiter{reader: collect.Reader{Client: w.client}, cluster: t.cluster, domains: t.domains}
+		if s.wait {
+			return e.wait(ctx, s.timeout)
+		}
+		e.note(ctx, s.ErrOut)
+		return nil
 	}
 	if !s.wait {
 		return nil
 	}
-	return w.wait(cmd.Context(), result.object, domains, s.state, s.timeout)
-}
-
-// follow observes failure domains that are being emptied.
-func (s *stateCommand) follow(ctx context.Context, e evictionWaiter) error {
-	if s.wait {
-		return e.wait(ctx, s.timeout)
-	}
-	e.note(ctx, s.ErrOut)
-	return nil
+	return w.wait(ctx, object, t.domains, s.state, s.timeout)
 }
 
 // show prints the result for one domain.

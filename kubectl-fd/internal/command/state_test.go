@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 const object = "metal3cluster.infrastructure.cluster.x-k8s.io/prod-2"
@@ -248,4 +250,134 @@ func TestConcurrentWrites(t *testing.T) {
 		g.Expect(got.code).To(BeZero(), got.err)
 	}
 	g.Expect(wanted(t, ns)).To(Equal(map[string]string{"rack-1": "Evicting", "rack-2": "Evicting", "rack-3": "Evicting"}))
+}
+
+// second adds a second cluster to the namespace of own.
+func second(t *testing.T, ns string) {
+	t.Helper()
+	observed := fixtureClusters()[0]
+	unstructured.RemoveNestedField(observed.Infrastructure.Object, "spec", "distribution")
+	observed.Cluster.Labels = map[string]string{"env": "prod"}
+	NewWithT(t).Expect(shared.put(t.Context(), ns, observed)).To(Succeed())
+}
+
+func TestSeveralClustersAreListedAndConfirmed(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	second(t, ns)
+	list := "Cluster " + ns + "/prod-1: rack-3 (Active)\nCluster " + ns + "/prod-2: rack-3 (Active)\n"
+	const first = "metal3cluster.infrastructure.cluster.x-k8s.io/prod-1"
+	got := shared.run(t, "cordon", "--all-clusters", "rack-3", "-n", ns)
+	g.Expect(got).To(Equal(result{"", list + "Set them to Cordoned? [y/N] error: nothing was changed: answer y, or set --yes\n", 1}))
+	g.Expect(wanted(t, ns)).To(BeEmpty())
+	dry := ok(t, "cordon", "--all-clusters", "rack-3", "-n", ns, "--dry-run=server")
+	g.Expect(dry).To(Equal(first+" failure domain rack-3 cordoned (server dry run)\n"+object+" failure domain rack-3 cordoned (server dry run)\n"), "lists without a question")
+	got = shared.answer(t, "y\n", "cordon", "--all-clusters", "rack-3", "-n", ns)
+	g.Expect(got).To(Equal(result{
+		first + " failure domain rack-3 cordoned\n" + object + " failure domain rack-3 cordoned\n", list + "Set them to Cordoned? [y/N] ", 0,
+	}))
+	g.Expect(wanted(t, ns)).To(Equal(map[string]string{"rack-3": "Cordoned"}))
+	got = shared.run(t, "uncordon", "--clusters=prod-2", "rack-3", "-n", ns, "--yes")
+	g.Expect(got).To(Equal(result{object + " failure domain rack-3 activated\n", "Cluster " + ns + "/prod-2: rack-3 (Cordoned)\n", 0}))
+	got = shared.run(t, "cordon", "--all-clusters", "-l", "env=prod", "rack-1", "-n", ns, "-y")
+	g.Expect(got.out).To(Equal(first + " failure domain rack-1 cordoned\n"))
+}
+
+func TestOneFailingClusterDoesNotStopTheOthers(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	second(t, ns)
+	applyAs(t, "pipeline", ns, "rack-1", "Active")
+	got := shared.run(t, "cordon", "--all-clusters", "rack-1", "-n", ns, "--yes", "-o", "name")
+	g.Expect(got.code).To(Equal(1))
+	g.Expect(got.out).To(Equal("metal3cluster.infrastructure.cluster.x-k8s.io/prod-1\n"))
+	g.Expect(got.err).To(ContainSubstring("error: 1 of 2 clusters failed: Cluster " + ns + "/prod-2: the entry of Metal3Cluster prod-2 for failure domain rack-1 belongs to field manager pipeline"))
+}
+
+func TestContradictoryClusterSelection(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	for message, args := range map[string][]string{
+		"a cluster and its failure domains must be named: kubectl fd cordon CLUSTER DOMAIN...":                   {"cordon", "prod-2"},
+		"the failure domains must be named: kubectl fd evict --all-clusters DOMAIN...":                           {"evict", "--all-clusters"},
+		"--clusters cannot be combined with --all-clusters: omit one of them":                                    {"cordon", "--all-clusters", "--clusters=a", "rack-1"},
+		"--all-namespaces and --selector require --all-clusters: set it too":                                     {"cordon", "prod-2", "rack-1", "-A"},
+		"--yes requires --clusters or --all-clusters: one cluster is set without a question":                     {"cordon", "prod-2", "rack-1", "-y"},
+		"no selected cluster has failure domain rack-9: choose one of rack-1, rack-2, rack-3, or other clusters": {"cordon", "--all-clusters", "rack-1", "rack-9"},
+		"Metal3Cluster prod-2 has no failure domain rack-9: choose one of rack-1, rack-2, rack-3":                {"cordon", "--clusters=prod-2", "rack-9"},
+		"invalid --reason: must be one line of printable characters, at most 256 bytes":                          {"cordon", "prod-2", "rack-1", "--reason=\x1b[31m"},
+	} {
+		g.Expect(refused(t, append(args, "-n", ns)...)).To(Equal(message))
+	}
+}
+
+func TestReasonIsRecordedAndShown(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	recorded := func() string {
+		infra, err := infrastructure(t.Context(), ns)
+		g.Expect(err).NotTo(HaveOccurred())
+		return infra.GetAnnotations()[faultlinev1.StateReasonsAnnotation]
+	}
+	ok(t, "cordon", "prod-2", "rack-1", "rack-3", "-n", ns, "--reason=power supplies are replaced")
+	const request = `{"state":"Cordoned","by":"admin","time":"2026-11-20T03:12:00Z","reason":"power supplies are replaced"}`
+	g.Expect(recorded()).To(Equal(`{"rack-1":` + request + `,"rack-3":` + request + `}`))
+	g.Expect(ok(t, "get", "-n", ns)).To(ContainSubstring("Cordoned requested by admin 0s ago: power supplies are replaced"))
+	g.Expect(ok(t, "history", "prod-2", "-n", ns)).To(MatchRegexp(`CordonedRequested +failure domain rack-1: requested by admin: power supplies are replaced`))
+	ok(t, "cordon", "prod-2", "rack-1", "-n", ns, "--reason=fans too")
+	g.Expect(recorded()).To(ContainSubstring("fans too"), "the state is unchanged")
+
+	ok(t, "activate", "prod-2", "rack-1", "-n", ns)
+	g.Expect(recorded()).To(Equal(`{"rack-3":`+request+`}`), "a state without a reason has no outdated one")
+	applyAs(t, "kubectl-fd", ns, "rack-3", "Evicting")
+	g.Expect(recorded()).To(BeEmpty())
+}
+
+func TestReasonForAnotherStateIsNotShown(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	ok(t, "cordon", "prod-2", "rack-3", "-n", ns, "--reason=power")
+	infra, err := infrastructure(t.Context(), ns)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(unstructured.SetNestedSlice(infra.Object, []any{map[string]any{"name": "rack-3", "state": "Evicting"}}, "spec", "distribution", "failureDomains")).To(Succeed())
+	g.Expect(shared.client.Update(t.Context(), infra, client.FieldOwner("somebody"))).To(Succeed())
+	g.Expect(ok(t, "get", "-n", ns)).NotTo(ContainSubstring("power"))
+}
+
+func TestForeignReasonsAreHarmless(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	annotate := func(value string) {
+		infra, err := infrastructure(t.Context(), ns)
+		g.Expect(err).NotTo(HaveOccurred())
+		infra.SetAnnotations(map[string]string{faultlinev1.StateReasonsAnnotation: value})
+		g.Expect(shared.client.Update(t.Context(), infra, client.FieldOwner("somebody"))).To(Succeed())
+	}
+	ok(t, "cordon", "prod-2", "rack-3", "-n", ns)
+	annotate("not JSON")
+	g.Expect(ok(t, "get", "-n", ns)).To(ContainSubstring("rack-3"))
+	annotate(`{"rack-3":{"state":"Cordoned","by":"jane\u001b[2J","reason":"po\u0007wer"}}`)
+	g.Expect(ok(t, "get", "-n", ns)).To(ContainSubstring("requested by jane[2J: power"))
+	ok(t, "cordon", "prod-2", "rack-1", "-n", ns)
+	got := refused(t, "cordon", "prod-2", "rack-1", "-n", ns, "--reason=x")
+	g.Expect(got).To(Equal("annotation faultline.io/state-reasons of Metal3Cluster prod-2 belongs to another field manager: omit --reason, or take it over with --force-conflicts"))
+}
+
+func TestEvictingEveryFailureDomainIsNoted(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	infra, err := infrastructure(t.Context(), ns)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(unstructured.SetNestedField(infra.Object, "SurgeOne", "spec", "distribution", "controlPlane", "rebalance")).To(Succeed())
+	g.Expect(shared.client.Update(t.Context(), infra)).To(Succeed())
+	ok(t, "evict", "prod-2", "rack-2", "-n", ns)
+	g.Expect(shared.run(t, "evict", "prod-2", "rack-1", "rack-3", "-n", ns).err).To(ContainSubstring(
+		"note: prod-2-aaaaa of the control plane stays: every failure domain of the cluster is set to Cordoned or Evicting, so none can take them: activate one\n"))
 }

@@ -175,9 +175,15 @@ type result struct {
 // run runs kubectl fd.
 func (m management) run(t *testing.T, args ...string) result {
 	t.Helper()
+	return m.answer(t, "", args...)
+}
+
+// answer runs kubectl fd with standard input.
+func (m management) answer(t *testing.T, in string, args ...string) result {
+	t.Helper()
 	var out, errOut bytes.Buffer
-	code := command.Main(command.Options{
-		IOStreams:   genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut},
+	code := command.Main(t.Context(), command.Options{
+		IOStreams:   genericiooptions.IOStreams{In: strings.NewReader(in), Out: &out, ErrOut: &errOut},
 		Environment: func(string) string { return "" }, Now: fixtureNow, Version: "v0.0.0-test",
 	}, append([]string{"--kubeconfig=" + m.kubeconfig, "--cache-dir=" + t.TempDir()}, args...))
 	return result{out.String(), errOut.String(), code}
@@ -212,6 +218,7 @@ func own(t *testing.T) string {
 	g.Expect(shared.client.Create(t.Context(), ns)).To(Succeed())
 	observed := fixtureClusters()[1]
 	unstructured.RemoveNestedField(observed.Infrastructure.Object, "spec", "distribution")
+	observed.Infrastructure.SetAnnotations(nil)
 	g.Expect(shared.put(t.Context(), ns.Name, observed)).To(Succeed())
 	return ns.Name
 }

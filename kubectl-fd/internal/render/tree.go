@@ -85,8 +85,20 @@ func domainRow(branch string, d report.Domain, style Style) row {
 	}
 	return row{
 		{{branch, faint}, {text: cmp.Or(d.Name, "(none)")}}, {{state, in}}, plain(strconv.Itoa(controlPlane)), plain(strconv.Itoa(workers)),
-		bar(d.Machines), plain(room), plain(style.ago(d.Since)), plain(explained(d.Reason, d.Message)),
+		bar(d.Machines), plain(room), plain(style.ago(d.Since)), plain(strings.TrimPrefix(explained(d.Reason, d.Message)+requested(d, style), "; ")),
 	}
+}
+
+// requested returns who has requested that a failure domain is not Active, when and why.
+func requested(d report.Domain, style Style) string {
+	if d.Request == nil || d.Wanted == "" {
+		return ""
+	}
+	ago := age(" ", style.ago(d.Request.Time))
+	if ago != "" {
+		ago += " ago"
+	}
+	return fmt.Sprintf("; %s requested by %s%s: %s", d.Wanted, cmp.Or(d.Request.By, "an unknown user"), ago, d.Request.Reason)
 }
 
 func explained(reason, message string) string {

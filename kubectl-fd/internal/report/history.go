@@ -74,10 +74,16 @@ func History(c Cluster, events []eventsv1.Event) []Entry {
 	return entries
 }
 
-// states returns the time since which each failure domain is in its state.
+// states returns the time since which each failure domain is in its state, and the recorded requests.
 func states(c Cluster) []recordedEvents {
 	var all []recordedEvents
 	for _, domain := range c.Domains {
+		if r := domain.Request; r != nil {
+			all = append(all, recordedEvents{Entry: Entry{
+				Time: r.Time, Reason: string(r.State) + "Requested",
+				Message: fmt.Sprintf("failure domain %s: requested by %s: %s", domain.Name, cmp.Or(r.By, "an unknown user"), r.Reason),
+			}})
+		}
 		if domain.Since.IsZero() {
 			continue
 		}

@@ -76,8 +76,14 @@ func (c *Cluster) fill(o Observed) string {
 			c.Conditions = append(c.Conditions, condition)
 		}
 	}
+	requests := Requests(o.Infrastructure.GetAnnotations())
 	for i := range known.FailureDomains {
-		c.Domains = append(c.Domains, c.domain(&known.FailureDomains[i]))
+		domain := c.domain(&known.FailureDomains[i])
+		// A request for another state is outdated: another client has set the state since.
+		if request, recorded := requests[domain.Name]; recorded && request.State == c.Wanted.Intent(domain.Name) {
+			domain.Request = &request
+		}
+		c.Domains = append(c.Domains, domain)
 	}
 	if len(c.Domains) > 0 {
 		return ""

@@ -66,6 +66,8 @@ type Domain struct {
 	Reason       string      `json:"reason,omitempty"`
 	Message      string      `json:"message,omitempty"`
 	Since        metav1.Time `json:"since,omitzero"`
+	// Request records who has set the desired state, and why; nil if that is not recorded.
+	Request *Request `json:"request,omitempty"`
 	// StaleSince is the time since which the domain could not be looked up.
 	StaleSince metav1.Time `json:"staleSince,omitzero"`
 	// Capacity is how many more machines fit; nil if no limit is known.

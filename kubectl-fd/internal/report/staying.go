@@ -60,7 +60,7 @@ func of(machine Machine) string {
 func stayReason(c Cluster, deployments []Deployment, domains []string, machine Machine) string {
 	switch {
 	case machine.ControlPlane:
-		return cmp.Or(controlPlaneStays(c), controlPlaneCannot(c))
+		return cmp.Or(controlPlaneStays(c), controlPlaneCannot(c), noneLeft(c, domains))
 	case machine.Deployment == "":
 		return "no controller replaces them in another domain: delete them, or let their owner delete them"
 	}
@@ -78,7 +78,18 @@ func stayReason(c Cluster, deployments []Deployment, domains []string, machine M
 	case !c.Wanted.SpreadsWorkers():
 		return notSpread
 	}
-	return workersStay(c)
+	return cmp.Or(workersStay(c), noneLeft(c, domains))
+}
+
+// noneLeft returns why no failure domain can take the machines of others, "" if one is wanted Active. Its health is not considered, because
+// it may recover.
+func noneLeft(c Cluster, domains []string) string {
+	for _, domain := range c.Domains {
+		if domain.Listed && domain.Wanted == "" && !slices.Contains(domains, domain.Name) {
+			return ""
+		}
+	}
+	return "every failure domain of the cluster is set to Cordoned or Evicting, so none can take them: activate one"
 }
 
 const notSpread = "its template names no failure domain, and workers are not spread: set spec.distribution.workers.enabled to spread its machines"

@@ -15,6 +15,7 @@ import (
 
 const (
 	advise = "rebalance is Advise, so no machine is moved: set spec.distribution.controlPlane.rebalance to SurgeOne to move them"
+	none   = "every failure domain of the cluster is set to Cordoned or Evicting, so none can take them: activate one"
 	off    = "rebalance is Off, so no machine is moved: set spec.distribution.workers.rebalance to DeleteOne to move them"
 )
 
@@ -62,6 +63,12 @@ func TestStayingMachines(t *testing.T) {
 			c.Wanted.ControlPlane.Rebalance, c.Wanted.Workers.Rebalance = surge, delete
 			c.Conditions = []metav1.Condition{{Type: faultlinev1.ControlPlaneBalancedCondition, Reason: faultlinev1.ReasonStabilizing, Message: "wait"}}
 		}, nil},
+		"every other domain is cordoned or evicted by users": {"", func(c *report.Cluster) {
+			c.Wanted.ControlPlane.Rebalance, c.Wanted.Workers.Rebalance = surge, delete
+			for i := range c.Domains[1:] {
+				c.Domains[1+i].Wanted = faultlinev1.DomainCordoned
+			}
+		}, []report.Staying{controlPlane(none), workers(none)}},
 		"nothing is known to own the workers": {"", func(c *report.Cluster) {
 			c.Domains[0].Machines[2].Deployment, c.Domains[0].Machines[3].Deployment = "", ""
 		}, []report.Staying{controlPlane(advise), {Of: "no MachineDeployment", Machines: []string{"w-1", "w-2"}, Why: "no controller replaces them in another domain: delete them, or let their owner delete them"}}},

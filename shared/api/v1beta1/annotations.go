@@ -42,6 +42,10 @@ const FailureDomainAnnotation = "infrastructure.cluster.x-k8s.io/failure-domain"
 // AllowedNamespacesAnnotation on a Secret or ConfigMap lists the namespaces from which it may be used, separated by commas; "*" allows all.
 const AllowedNamespacesAnnotation = "faultline.io/allowed-namespaces"
 
+// StateReasonsAnnotation on an infrastructure cluster records who has set the state of a failure domain in spec.distribution, when and
+// why, in JSON by the name of the failure domain. kubectl fd writes it with --reason and shows it; no controller reads it.
+const StateReasonsAnnotation = "faultline.io/state-reasons"
+
 // Attributes of a published failure domain that become labels of Nodes.
 const (
 	// RegionAttribute is the attribute with the value of the Node label topology.kubernetes.io/region.
