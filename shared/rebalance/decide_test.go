@@ -446,6 +446,9 @@ func TestOtherModes(t *testing.T) {
 	d := Decide(s)
 	g.Expect(d.Action).To(Equal(Nothing))
 	g.Expect(d.Plan).To(HaveLen(1))
+	unstable := s
+	unstable.Since = testNow.Add(-time.Minute)
+	g.Expect(reasons(Decide(unstable))).To(BeEmpty(), "it does not announce when machines are moved, because none is")
 	s.Mode = faultlinev1.ControlPlaneRebalanceRolloutAfter
 	g.Expect(Decide(s).Action).To(Equal(RollOut))
 	s.ControlPlane.RolloutAfter = testNow.Add(-2 * time.Hour)

@@ -78,7 +78,8 @@ func guards() []guard {
 		{faultlinev1.ReasonInfrastructureMachineUnexpected, checkInfrastructure},
 		{faultlinev1.ReasonFailureDomainIntentInvalid, checkIntents},
 		{faultlinev1.ReasonStabilizing, func(v *view) string {
-			return when(v.timeUntilStable() > 0, "the failure domains changed at %s: machines are moved after they have been unchanged for %s",
+			// Advise moves nothing, so its plan has no time.
+			return when(v.Mode != faultlinev1.ControlPlaneRebalanceAdvise && v.timeUntilStable() > 0, "the failure domains changed at %s: machines are moved after they have been unchanged for %s",
 				v.Since.UTC().Format(time.RFC3339), v.Stabilization)
 		}},
 		{faultlinev1.ReasonTargetNotAvailable, checkTarget},
