@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package controllers adds the controllers that work for every infrastructure to a provider's manager: they rebalance control
-// planes, protect their quorum, and spread workers over failure domains.
+// planes, protect their quorum, spread workers over failure domains, and describe the Nodes of machine templates.
 package controllers
 
 import (

@@ -16,8 +16,8 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 )
 
-// with returns a change that gives a host its hardware.
-func with(arch string, cpus, memoryGiB int, disksGiB ...int) func(*bmov1alpha1.BareMetalHost) {
+// equipped returns a change that gives a host its hardware.
+func equipped(arch string, cpus, memoryGiB int, disksGiB ...int) func(*bmov1alpha1.BareMetalHost) {
 	return func(host *bmov1alpha1.BareMetalHost) {
 		host.Labels["size"] = "s"
 		host.Status.HardwareDetails = &bmov1alpha1.HardwareDetails{CPU: bmov1alpha1.CPU{Arch: arch, Count: cpus}, RAMMebibytes: memoryGiB << 10}
@@ -29,7 +29,7 @@ func with(arch string, cpus, memoryGiB int, disksGiB ...int) func(*bmov1alpha1.B
 
 func TestLeastHardwareOfMatchingHosts(t *testing.T) {
 	t.Parallel()
-	large := with("x86_64", 64, 256, 480)
+	large := equipped("x86_64", 64, 256, 480)
 	for name, tc := range map[string]struct {
 		hosts []*bmov1alpha1.BareMetalHost
 		want  *hosts.Hardware
@@ -37,16 +37,16 @@ func TestLeastHardwareOfMatchingHosts(t *testing.T) {
 		"no hosts":                    {},
 		"none is inspected":           {hosts: []*bmov1alpha1.BareMetalHost{bmh()}},
 		"one":                         {[]*bmov1alpha1.BareMetalHost{bmh(large)}, &hosts.Hardware{CPUs: 64, MemoryMiB: 256 << 10, Disk: 480 << 30, Architecture: "amd64"}},
-		"the least of each resource":  {[]*bmov1alpha1.BareMetalHost{bmh(with("aarch64", 8, 64, 100)), bmh(with("aarch64", 16, 32, 50))}, &hosts.Hardware{CPUs: 8, MemoryMiB: 32 << 10, Disk: 50 << 30, Architecture: "arm64"}},
-		"two architectures":           {[]*bmov1alpha1.BareMetalHost{bmh(large), bmh(with("aarch64", 64, 256, 480))}, &hosts.Hardware{CPUs: 64, MemoryMiB: 256 << 10, Disk: 480 << 30}},
-		"an unknown architecture":     {[]*bmov1alpha1.BareMetalHost{bmh(with("riscv64", 1, 1))}, &hosts.Hardware{CPUs: 1, MemoryMiB: 1 << 10}},
-		"the smallest disk":           {[]*bmov1alpha1.BareMetalHost{bmh(with("x86_64", 1, 1, 480, 3, 4, 16))}, &hosts.Hardware{CPUs: 1, MemoryMiB: 1 << 10, Disk: 4 << 30, Architecture: "amd64"}},
-		"a disk of one is not known":  {[]*bmov1alpha1.BareMetalHost{bmh(large), bmh(with("x86_64", 64, 256))}, &hosts.Hardware{CPUs: 64, MemoryMiB: 256 << 10, Architecture: "amd64"}},
-		"hosts in use and in error":   {[]*bmov1alpha1.BareMetalHost{bmh(large, inState(bmov1alpha1.StateProvisioned)), bmh(with("x86_64", 32, 256, 480), inError)}, &hosts.Hardware{CPUs: 32, MemoryMiB: 256 << 10, Disk: 480 << 30, Architecture: "amd64"}},
-		"hosts that no machine uses":  {[]*bmov1alpha1.BareMetalHost{bmh(large), bmh(with("x86_64", 1, 1), inState(bmov1alpha1.StateUnmanaged)), bmh(with("x86_64", 1, 1), externally)}, &hosts.Hardware{CPUs: 64, MemoryMiB: 256 << 10, Disk: 480 << 30, Architecture: "amd64"}},
-		"others are not inspected":    {[]*bmov1alpha1.BareMetalHost{bmh(large), bmh(with("x86_64", 0, 0))}, &hosts.Hardware{CPUs: 64, MemoryMiB: 256 << 10, Disk: 480 << 30, Architecture: "amd64"}},
-		"hosts of another label":      {[]*bmov1alpha1.BareMetalHost{bmh(large), bmh(with("x86_64", 1, 1), unlabelled)}, &hosts.Hardware{CPUs: 64, MemoryMiB: 256 << 10, Disk: 480 << 30, Architecture: "amd64"}},
-		"hosts of another namespace":  {[]*bmov1alpha1.BareMetalHost{bmh(large), bmh(with("x86_64", 1, 1), elsewhere)}, &hosts.Hardware{CPUs: 64, MemoryMiB: 256 << 10, Disk: 480 << 30, Architecture: "amd64"}},
+		"the least of each resource":  {[]*bmov1alpha1.BareMetalHost{bmh(equipped("aarch64", 8, 64, 100)), bmh(equipped("aarch64", 16, 32, 50))}, &hosts.Hardware{CPUs: 8, MemoryMiB: 32 << 10, Disk: 50 << 30, Architecture: "arm64"}},
+		"two architectures":           {[]*bmov1alpha1.BareMetalHost{bmh(large), bmh(equipped("aarch64", 64, 256, 480))}, &hosts.Hardware{CPUs: 64, MemoryMiB: 256 << 10, Disk: 480 << 30}},
+		"an unknown architecture":     {[]*bmov1alpha1.BareMetalHost{bmh(equipped("riscv64", 1, 1))}, &hosts.Hardware{CPUs: 1, MemoryMiB: 1 << 10}},
+		"the smallest disk":           {[]*bmov1alpha1.BareMetalHost{bmh(equipped("x86_64", 1, 1, 480, 3, 4, 16))}, &hosts.Hardware{CPUs: 1, MemoryMiB: 1 << 10, Disk: 4 << 30, Architecture: "amd64"}},
+		"a disk of one is not known":  {[]*bmov1alpha1.BareMetalHost{bmh(large), bmh(equipped("x86_64", 64, 256))}, &hosts.Hardware{CPUs: 64, MemoryMiB: 256 << 10, Architecture: "amd64"}},
+		"hosts in use and in error":   {[]*bmov1alpha1.BareMetalHost{bmh(large, inState(bmov1alpha1.StateProvisioned)), bmh(equipped("x86_64", 32, 256, 480), inError)}, &hosts.Hardware{CPUs: 32, MemoryMiB: 256 << 10, Disk: 480 << 30, Architecture: "amd64"}},
+		"hosts that no machine uses":  {[]*bmov1alpha1.BareMetalHost{bmh(large), bmh(equipped("x86_64", 1, 1), inState(bmov1alpha1.StateUnmanaged)), bmh(equipped("x86_64", 1, 1), externally)}, &hosts.Hardware{CPUs: 64, MemoryMiB: 256 << 10, Disk: 480 << 30, Architecture: "amd64"}},
+		"others are not inspected":    {[]*bmov1alpha1.BareMetalHost{bmh(large), bmh(equipped("x86_64", 0, 0))}, &hosts.Hardware{CPUs: 64, MemoryMiB: 256 << 10, Disk: 480 << 30, Architecture: "amd64"}},
+		"hosts of another label":      {[]*bmov1alpha1.BareMetalHost{bmh(large), bmh(equipped("x86_64", 1, 1), unlabelled)}, &hosts.Hardware{CPUs: 64, MemoryMiB: 256 << 10, Disk: 480 << 30, Architecture: "amd64"}},
+		"hosts of another namespace":  {[]*bmov1alpha1.BareMetalHost{bmh(large), bmh(equipped("x86_64", 1, 1), elsewhere)}, &hosts.Hardware{CPUs: 64, MemoryMiB: 256 << 10, Disk: 480 << 30, Architecture: "amd64"}},
 		"a host that is being erased": {[]*bmov1alpha1.BareMetalHost{bmh(large, inState(bmov1alpha1.StateDeprovisioning))}, &hosts.Hardware{CPUs: 64, MemoryMiB: 256 << 10, Disk: 480 << 30, Architecture: "amd64"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,14 +73,14 @@ func elsewhere(host *bmov1alpha1.BareMetalHost)  { host.Namespace = "other" }
 
 func TestOnlyChangesOfHardwareAndLabelsMatter(t *testing.T) {
 	t.Parallel()
-	before := bmh(with("x86_64", 8, 64, 100))
+	before := bmh(equipped("x86_64", 8, 64, 100))
 	for name, tc := range map[string]struct {
 		change func(*bmov1alpha1.BareMetalHost)
 		want   bool
 	}{
 		"provisioned": {change: inState(bmov1alpha1.StateProvisioned)},
 		"in error":    {change: inError},
-		"more memory": {with("x86_64", 8, 128, 100), true},
+		"more memory": {equipped("x86_64", 8, 128, 100), true},
 		"relabelled":  {unlabelled, true},
 		"external":    {externally, true},
 	} {
