@@ -21,13 +21,13 @@ import (
 	"sigs.k8s.io/cluster-api/util/contract"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/faultline-io/faultline/shared/rebalance"
+	"github.com/faultline-io/faultline/shared/machines"
 )
 
 func TestRebalanceSupportsTestedClusterAPIVersion(t *testing.T) {
 	t.Parallel()
 	_, version := clusterAPI(t)
-	NewWithT(t).Expect(rebalance.Tested(version)).To(BeTrue(), "%s: look at what is asked below, then change OldestTested", version)
+	NewWithT(t).Expect(machines.Kubeadm{}.Facts().Tested(version)).To(BeTrue(), "%s: look at what is asked below, then change OldestTested", version)
 }
 
 // clusterAPI returns the source folder and version of the Cluster API that everything is built with.

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/shared/rebalance"
+	"github.com/faultline-io/faultline/shared/machines"
 )
 
 // requirement is a module that a go.mod requires directly.
@@ -53,12 +53,21 @@ func clusterAPIVersions(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "## Cluster API\n\n" + table([]string{"What", "Version", "Defined in"}, [][]string{
+	return "## Cluster API\n\n" + table([]string{"What", "Version", "Defined in"}, append([][]string{
 		{"Cluster API that the providers are built with", code(required[built].Version), code("shared/go.mod")},
 		{fmt.Sprintf("Contract of release series v%d.%d", series.Major, series.Minor), code(series.Contract), code("providers/*/metadata.yaml")},
-		{"Kubeadm control plane provider for `rebalance: SurgeOne`", code(rebalance.OldestTested) + " and later patch releases of the same minor version",
-			code("shared/rebalance/version.go")},
-	}), nil
+	}, controlPlanes()...)), nil
+}
+
+// controlPlanes returns the rows of the control-plane providers with which single machines are moved.
+func controlPlanes() [][]string {
+	var rows [][]string
+	for _, kind := range machines.ControlPlaneKinds() {
+		of := kind.Facts()
+		rows = append(rows, []string{fmt.Sprintf("Control plane provider `%s` for `rebalance: SurgeOne`", of.Provider),
+			code(of.OldestTested) + " and later patch releases of the same minor version", code("shared/machines/" + of.Provider + ".go")})
+	}
+	return rows
 }
 
 // newestSeries returns the newest release series, which must be the same for all providers.

@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/machines"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/quorum"
@@ -27,20 +28,45 @@ type Options struct {
 	// Rebalances is the number of clusters to process simultaneously for control-plane rebalancing, and also for quorum
 	// protection.
 	Rebalances int
-	// KubeadmVersion is the version of the kubeadm control plane provider, used if clusterctl's inventory does not contain it.
-	KubeadmVersion string
+	// Versions has the versions of control-plane providers by their name, used if clusterctl's inventory does not contain them.
+	Versions map[string]string
 	// Spread is the number of clusters to process simultaneously for spreading workers.
 	Spread int
 }
 
 // AddFlags adds the flags for these options.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.KubeadmVersion, "kubeadm-control-plane-version", "",
-		"Version of the kubeadm control-plane provider, for example v1.14.2, if clusterctl's inventory does not have it. Single control-plane machines "+
-			"are only moved with tested versions.")
+	for _, kind := range machines.ControlPlaneKinds() {
+		of := kind.Facts()
+		fs.Var(versionOf{o, of.Provider}, rebalance.VersionFlag(of), fmt.Sprintf("Version of the %s control-plane provider, for example %s, "+
+			"if clusterctl's inventory does not have it. Single control-plane machines are only moved with tested versions.", of.Provider, of.OldestTested))
+	}
 	fs.IntVar(&o.Rebalances, "rebalance-concurrency", 10, "Number of clusters whose control planes to rebalance simultaneously.")
 	fs.IntVar(&o.Spread, "spread-concurrency", 10, "Number of clusters whose workers to spread simultaneously.")
 }
+
+// versionOf is a flag with the version of a control-plane provider.
+type versionOf struct {
+	options  *Options
+	provider string
+}
+
+func (v versionOf) String() string {
+	if v.options == nil {
+		return ""
+	}
+	return v.options.Versions[v.provider]
+}
+
+func (v versionOf) Set(text string) error {
+	if v.options.Versions == nil {
+		v.options.Versions = map[string]string{}
+	}
+	v.options.Versions[v.provider] = text
+	return nil
+}
+
+func (versionOf) Type() string { return "string" }
 
 // A provider must request the permissions for its own kinds: get, list, watch and patch its clusters and machines, and patch the
 // status of its clusters.
@@ -58,7 +84,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, watchFilter string, of Of, o Opt
 	c, live, now := mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{}
 	if err := (&rebalance.Reconciler{
 		Client: c, Live: live, Provider: of.Provider, Recorder: manager.Recorder(mgr, "rebalance"), Clock: now, Metrics: of.Metrics,
-		KubeadmVersion: o.KubeadmVersion,
+		Versions: o.Versions,
 	}).SetupWithManager(ctx, mgr, watchFilter, watch.Concurrency(o.Rebalances)); err != nil {
 		return fmt.Errorf("adding rebalance controller: %w", err)
 	}

@@ -62,10 +62,13 @@ func ofControlPlanes() []Row {
 	even := notBalanced("even-replicas", faultlinev1.ReasonEvenReplicas, func(*Objects) {},
 		"KubeadmControlPlane even-replicas has spec.replicas 4: set an odd number")
 	even.ControlPlane = "aaab"
-	elsewhere := func(o *Objects) {
-		o.ControlPlane = nil
-		o.Cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: "controlplane.cluster.x-k8s.io", Kind: "K3sControlPlane", Name: "k3s"}
+	of := func(kind, name string) func(*Objects) {
+		return func(o *Objects) {
+			o.ControlPlane = nil
+			o.Cluster.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{APIGroup: controlplanev1.GroupVersion.Group, Kind: kind, Name: name}
+		}
 	}
+	elsewhere := of("K3sControlPlane", "k3s")
 	return []Row{
 		notBalanced("paused", faultlinev1.ReasonControlPlanePaused,
 			func(o *Objects) { o.ControlPlane.Annotations[clusterv1.PausedAnnotation] = "" },
@@ -80,7 +83,9 @@ func ofControlPlanes() []Row {
 			"KubeadmControlPlane no-surge has spec.rollout.strategy.rollingUpdate.maxSurge 0", "set it to 1"),
 		even,
 		notBalanced("another-control-plane", faultlinev1.ReasonControlPlaneNotSupported, elsewhere,
-			"K3sControlPlane k3s is not a KubeadmControlPlane", "set spec.distribution.controlPlane.rebalance to Advise or Off"),
+			"K3sControlPlane k3s is not a KubeadmControlPlane or RKE2ControlPlane", "set spec.distribution.controlPlane.rebalance to Advise or Off"),
+		notBalanced("rke2-not-installed", faultlinev1.ReasonControlPlaneNotSupported, of("RKE2ControlPlane", "rke2"),
+			"RKE2ControlPlane rke2, which spec.controlPlaneRef of Cluster rke2-not-installed names, does not exist: create it, or correct the reference"),
 		{
 			Name: "external-control-plane", Change: elsewhere,
 			Condition: faultlinev1.ControlPlaneBalancedCondition, Status: metav1.ConditionUnknown, Reason: faultlinev1.ReasonNoControlPlaneMachines,

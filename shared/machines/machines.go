@@ -1,8 +1,9 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package machines reads the Machines of a cluster with their infrastructure machines, and evaluates whether a Machine is
-// unhealthy and who has marked it for deletion. It is shared by the controllers that spread, move, hold and count machines.
+// Package machines reads the Machines of a cluster with their infrastructure machines and their control plane, and evaluates whether
+// a Machine is unhealthy and who has marked it for deletion. It is shared by the controllers that spread, move, hold and count
+// machines.
 package machines
 
 import (

@@ -53,21 +53,36 @@ func TestDeletionsAreSerialized(t *testing.T) {
 	w.hooked("m3", "m4", "m5")
 }
 
-func TestKubeadmControlPlaneGetsNoHook(t *testing.T) {
+// rke2Hook is the hook of an RKE2ControlPlane.
+const rke2Hook = clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/rke2-cleanup"
+
+// annotate adds an annotation to a machine.
+func (w *fixture) annotate(name, annotation string) {
+	w.t.Helper()
+	change(w, &clusterv1.Machine{ObjectMeta: w.meta(name)}, integration.Whole, func(m *clusterv1.Machine) {
+		if m.Annotations == nil {
+			m.Annotations = map[string]string{}
+		}
+		m.Annotations[annotation] = ""
+	})
+}
+
+// An existing hook is removed, because the control plane would wait for it.
+func TestControlPlaneWithItsOwnHookGetsNoOther(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, 3, controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"))
-	// An existing hook is removed, because KubeadmControlPlane would wait for it.
-	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m0")}, integration.Whole, func(m *clusterv1.Machine) {
-		m.Annotations = map[string]string{faultlinev1.QuorumHookAnnotation: ""}
-	})
-	w.start()
-	w.hooked() // so the manager has reconciled
-	w.delete("m0")
-	w.setCondition("m1", clusterv1.MachineNodeReadyCondition, metav1.ConditionFalse, "NotReady")
-	change(w, &clusterv1.Machine{ObjectMeta: w.meta("m2")}, integration.Whole, func(m *clusterv1.Machine) {
-		m.Annotations = map[string]string{faultlinev1.QuorumHookAnnotation: ""}
-	})
-	w.hooked() // and again, after all changes
+	for _, kind := range []schema.GroupVersionKind{controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"), providertest.RKE2Kind("v1beta2")} {
+		t.Run(kind.Kind, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t, 3, kind)
+			w.annotate("m0", faultlinev1.QuorumHookAnnotation)
+			w.start()
+			w.hooked() // so the manager has reconciled
+			w.delete("m0")
+			w.setCondition("m1", clusterv1.MachineNodeReadyCondition, metav1.ConditionFalse, "NotReady")
+			w.annotate("m2", faultlinev1.QuorumHookAnnotation)
+			w.hooked() // and again, after all changes
+		})
+	}
 }
 
 func TestHookOfAnotherController(t *testing.T) {
@@ -110,7 +125,7 @@ func (s stripping) Patch(ctx context.Context, o client.Object, p client.Patch, o
 // If protectQuorum has no effect, the infrastructure cluster reports it, not only the manager's log.
 func TestQuorumNotProtectedCondition(t *testing.T) {
 	t.Parallel()
-	kubeadm := controlplanev1.GroupVersion.WithKind("KubeadmControlPlane")
+	kubeadm, rke2 := controlplanev1.GroupVersion.WithKind("KubeadmControlPlane"), providertest.RKE2Kind("v1beta2")
 	for name, tc := range map[string]struct {
 		kind    schema.GroupVersionKind
 		change  func(*fixture)
@@ -118,8 +133,16 @@ func TestQuorumNotProtectedCondition(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"a control plane with hooks":  {external, func(*fixture) {}, metav1.ConditionTrue, faultlinev1.ReasonQuorumProtected, ""},
-		"a KubeadmControlPlane":       {kubeadm, func(*fixture) {}, metav1.ConditionTrue, faultlinev1.ReasonProtectedByControlPlane, "sets its own hook"},
+		"a control plane with hooks": {external, func(*fixture) {}, metav1.ConditionTrue, faultlinev1.ReasonQuorumProtected, ""},
+		"a KubeadmControlPlane":      {kubeadm, func(*fixture) {}, metav1.ConditionTrue, faultlinev1.ReasonProtectedByControlPlane, "sets its own hook"},
+		"an RKE2ControlPlane":        {rke2, func(*fixture) {}, metav1.ConditionTrue, faultlinev1.ReasonProtectedByControlPlane, "sets its own hook"},
+		"a legacy RKE2ControlPlane": {rke2, func(w *fixture) {
+			w.plane.SetAnnotations(map[string]string{"controlplane.cluster.x-k8s.io/legacy": ""})
+			w.Expect(w.client.Update(t.Context(), w.plane)).To(Succeed())
+			for _, name := range []string{"m0", "m1", "m2"} {
+				w.annotate(name, rke2Hook)
+			}
+		}, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "Machine m0 is not protected, because it has the hook " + rke2Hook},
 		"a kind that may not be read": {external, func(w *fixture) { w.reader = func(r client.Reader) client.Reader { return forbidden{r} } }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "cannot be read: allow the manager"},
 		"a policy that removes hooks": {external, func(w *fixture) { w.writer = func(c client.Client) client.Client { return stripping{c} } }, metav1.ConditionFalse, faultlinev1.ReasonAnnotationsRemoved, "does not store the annotation " + faultlinev1.QuorumHookAnnotation},
 	} {

@@ -111,8 +111,8 @@ func exemptions() []exemption {
 		{"ClusterLeaving", func(s *Snapshot, _ *Machine) string {
 			return when(s.Cluster.Leaving, "Cluster %s is being deleted", s.Cluster.Name)
 		}},
-		{"KubeadmControlPlane", func(s *Snapshot, _ *Machine) string {
-			return when(s.ControlPlane.Kubeadm, "%s sets its own hook", s.ControlPlane.Name)
+		{"ControlPlaneProtects", func(s *Snapshot, _ *Machine) string {
+			return when(s.ControlPlane.ProtectsQuorum, "%s sets its own hook", s.ControlPlane.Name)
 		}},
 		{"NoControlPlane", func(s *Snapshot, _ *Machine) string {
 			return when(s.ControlPlane.Name == "", "Cluster %s names no control plane", s.Cluster.Name)

@@ -153,12 +153,12 @@ func TestDecide(t *testing.T) {
 func TestExemptions(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*Snapshot){
-		"NotWanted":           func(s *Snapshot) { s.Wanted = false },
-		"ClusterLeaving":      func(s *Snapshot) { s.Cluster.Leaving = true },
-		"KubeadmControlPlane": func(s *Snapshot) { s.ControlPlane.Kubeadm = true },
-		"NoControlPlane":      func(s *Snapshot) { s.ControlPlane.Name = "" },
-		"ControlPlaneLeaving": func(s *Snapshot) { s.ControlPlane.Leaving = true },
-		"NotOfControlPlane":   func(s *Snapshot) { s.Machines[0].Owner = "KubeadmControlPlane.controlplane.cluster.x-k8s.io one" },
+		"NotWanted":            func(s *Snapshot) { s.Wanted = false },
+		"ClusterLeaving":       func(s *Snapshot) { s.Cluster.Leaving = true },
+		"ControlPlaneProtects": func(s *Snapshot) { s.ControlPlane.ProtectsQuorum = true },
+		"NoControlPlane":       func(s *Snapshot) { s.ControlPlane.Name = "" },
+		"ControlPlaneLeaving":  func(s *Snapshot) { s.ControlPlane.Leaving = true },
+		"NotOfControlPlane":    func(s *Snapshot) { s.Machines[0].Owner = "KubeadmControlPlane.controlplane.cluster.x-k8s.io one" },
 		"OthersHook": func(s *Snapshot) {
 			s.Machines[0].OthersHook = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/kcp-cleanup"
 		},

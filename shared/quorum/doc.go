@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package quorum holds the machines of a control plane that are being deleted until enough others are healthy, and releases one
-// at a time. It is for control planes without a pre-terminate hook of their own. A KubeadmControlPlane has one: it waits until
-// all other hooks are removed before it removes an etcd member, so both hooks would wait for each other forever.
+// at a time. It is for control planes without a pre-terminate hook of their own. A KubeadmControlPlane and an RKE2ControlPlane have
+// one: they wait until all other hooks are removed before they remove an etcd member, so both hooks would wait for each other
+// forever.
 //
 // # The hook
 //

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, providertest.AddToScheme)
 	utilruntime.Must(kinds.AddToScheme(scheme))
 	testenv.Main(m, testenv.Options{
-		Scheme: scheme, ClusterAPI: true, ControlPlane: true, CRDs: append(providertest.CRDs(), providertest.CRD(external)),
+		Scheme: scheme, ClusterAPI: true, ControlPlane: true, CRDs: append(providertest.CRDs(), providertest.CRD(external), providertest.RKE2CRD()),
 	}, func(env *envtest.Environment) error {
 		apiServer = env.Config
 		return nil

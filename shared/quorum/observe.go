@@ -26,8 +26,6 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-const kubeadm = "KubeadmControlPlane"
-
 // observed is a snapshot with the Machines from which it was taken, so that they can be written with the resourceVersions at
 // which they were read.
 type observed struct {
@@ -147,14 +145,16 @@ func (r *Reconciler) dropMachinesOfOthers(ctx context.Context, reader client.Rea
 	return nil
 }
 
-// observeControlPlane reads the fields of the control plane that Cluster API's contract defines for every kind.
+// observeControlPlane reads the fields of the control plane that Cluster API's contract defines for every kind, and whether it
+// protects its quorum itself.
 func (r *Reconciler) observeControlPlane(ctx context.Context, from source, cluster *clusterv1.Cluster) (ControlPlane, error) {
 	ref := cluster.Spec.ControlPlaneRef
 	if !ref.IsDefined() {
 		return ControlPlane{}, nil
 	}
 	cp := ControlPlane{Name: nameOf(ref.GroupKind(), ref.Name)}
-	if cp.Kubeadm = ref.Kind == kubeadm && ref.APIGroup == controlplanev1.GroupVersion.Group; cp.Kubeadm {
+	kind := machines.ControlPlaneKindOf(ref.GroupKind())
+	if cp.ProtectsQuorum = kind != nil && kind.ProtectsQuorum(nil); cp.ProtectsQuorum {
 		return cp, nil
 	}
 	mapping, err := r.Client.RESTMapper().RESTMapping(ref.GroupKind())
@@ -175,6 +175,7 @@ func (r *Reconciler) observeControlPlane(ctx context.Context, from source, clust
 		return cp, err
 	}
 	if cp.Leaving = isDeleted(object); !cp.Leaving {
+		cp.ProtectsQuorum = kind != nil && kind.ProtectsQuorum(object)
 		cp.Replicas, err = replicasOf(object)
 	}
 	return cp, err

@@ -61,7 +61,7 @@ func protection(s *Snapshot) *metav1.Condition {
 	case s.ControlPlane.Name == "":
 		return is(metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected,
 			"Cluster %s names no control plane, so its machines are not protected: set spec.controlPlaneRef, or spec.distribution.controlPlane.protectQuorum to false", s.Cluster.Name)
-	case s.ControlPlane.Kubeadm:
+	case s.ControlPlane.ProtectsQuorum:
 		return is(metav1.ConditionTrue, faultlinev1.ReasonProtectedByControlPlane,
 			"%s sets its own hook, so protectQuorum has no effect", s.ControlPlane.Name)
 	case s.ControlPlane.Leaving:

@@ -22,7 +22,7 @@ func TestProtectionCondition(t *testing.T) {
 	}{
 		"every machine protected":           {func(*Snapshot) {}, metav1.ConditionTrue, faultlinev1.ReasonQuorumProtected, ""},
 		"a machine that is to get the hook": {func(s *Snapshot) { s.Machines[1].Hooked = false }, metav1.ConditionTrue, faultlinev1.ReasonQuorumProtected, ""},
-		"a KubeadmControlPlane":             {func(s *Snapshot) { s.ControlPlane.Kubeadm = true }, metav1.ConditionTrue, faultlinev1.ReasonProtectedByControlPlane, "sets its own hook"},
+		"a control plane with a hook":       {func(s *Snapshot) { s.ControlPlane.ProtectsQuorum = true }, metav1.ConditionTrue, faultlinev1.ReasonProtectedByControlPlane, "sets its own hook"},
 		"no control plane":                  {func(s *Snapshot) { s.ControlPlane = ControlPlane{} }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "set spec.controlPlaneRef"},
 		"a kind that may not be read":       {func(s *Snapshot) { s.Problem = "it cannot be read" }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "it cannot be read"},
 		"a hook of another controller":      {func(s *Snapshot) { s.Machines[1].OthersHook = "theirs" }, metav1.ConditionFalse, faultlinev1.ReasonQuorumNotProtected, "Machine m1 is not protected, because it has the hook theirs"},

@@ -30,8 +30,8 @@ type Cluster struct {
 type ControlPlane struct {
 	// Name is its kind and name; "" if the Cluster names none.
 	Name string
-	// Kubeadm is true if it is a KubeadmControlPlane, which protects its quorum itself.
-	Kubeadm bool
+	// ProtectsQuorum is true if it holds its machines with a hook of its own.
+	ProtectsQuorum bool
 	// Leaving is true if it is being deleted or does not exist.
 	Leaving bool
 	// Replicas is the desired number of machines; nil if it is not set.

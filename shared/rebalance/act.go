@@ -104,7 +104,7 @@ func (r *Reconciler) finish(ctx context.Context, o *observed, d Decision) error 
 // rollOut makes the control plane replace all existing machines. In a Cluster with a topology it writes to the Cluster, because
 // the topology controller owns the control plane's spec.
 func (r *Reconciler) rollOut(ctx context.Context, o *observed) error {
-	object, field, after := client.Object(o.kcp), "field spec.rollout.after", &o.kcp.Spec.Rollout.After
+	object, field, after := o.controlPlane, "field spec.rollout.after", o.ControlPlane.Kind.Facts().RolloutAfter(o.controlPlane)
 	if o.owner.Spec.Topology.IsDefined() {
 		object, field, after = o.owner, "field spec.topology.controlPlane.rollout.after", &o.owner.Spec.Topology.ControlPlane.Rollout.After
 	}

@@ -22,6 +22,7 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/machines"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
@@ -37,15 +38,16 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Metrics  *distribution.Metrics
-	// KubeadmVersion is the version of the kubeadm control plane provider, used if clusterctl's inventory does not contain it; it
-	// may be "".
-	KubeadmVersion string
+	// Versions has the versions of control-plane providers by their name, used if clusterctl's inventory does not contain them.
+	Versions map[string]string
 
 	filter    watch.Filter
 	written   patch.Expectations
 	installed installed
-	// follow starts to watch control planes; it is nil if nothing is watched.
-	follow func(context.Context) error
+	// cache reads watched objects of any kind; it is nil if nothing is watched.
+	cache client.Reader
+	// follow starts to watch control planes of a kind; it is nil if nothing is watched.
+	follow func(context.Context, machines.ControlPlaneKind, client.Object) error
 	// followInventory starts to watch the inventory of installed providers; it may be nil, too.
 	followInventory func(context.Context) error
 }
@@ -88,7 +90,7 @@ func (r *Reconciler) read(ctx context.Context, reader client.Reader, key client.
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, infra provider.Cluster, owner *clusterv1.Cluster) (ctrl.Result, error) {
-	o, err := r.observe(ctx, r.Client, infra, owner, nil)
+	o, err := r.observe(ctx, r.cached(), infra, owner, nil)
 	if err != nil {
 		return ctrl.Result{}, r.unreadable(ctx, infra, err)
 	}
@@ -116,7 +118,7 @@ func (r *Reconciler) advance(ctx context.Context, key client.ObjectKey) (*observ
 		if err != nil {
 			return nil, Decision{}, err
 		}
-		o, err := r.observe(ctx, r.Live, infra, owner, seen)
+		o, err := r.observe(ctx, readers{r.Live, r.Live}, infra, owner, seen)
 		if err != nil {
 			return nil, Decision{}, r.unreadable(ctx, infra, err)
 		}
@@ -196,12 +198,4 @@ func (r *Reconciler) unreadable(ctx context.Context, infra provider.Cluster, err
 			" from the Machine that has " + faultlinev1.MarkedForMoveAnnotation + ", then remove the annotation",
 	})
 	return p.Apply(ctx, r.Client, infra)
-}
-
-// followControlPlanes starts to watch control planes. Their CRD may not be installed before the first Cluster has one.
-func (r *Reconciler) followControlPlanes(ctx context.Context) error {
-	if r.follow == nil {
-		return nil
-	}
-	return r.follow(ctx)
 }

@@ -186,7 +186,7 @@ func (v *view) proceed(d Decision, all []guard) Decision {
 func (v *view) replacementFailed(m *Machine) bool {
 	cp := &v.ControlPlane
 	since := !cp.Remediation.At.Before(v.Move.Started.Time)
-	return v.kubeadm() && cp.Remediation.Noted && since && m.Outdated && len(v.Machines) == cp.Replicas
+	return v.exists() && cp.Remediation.Noted && since && m.Outdated && len(v.Machines) == cp.Replicas
 }
 
 // abort records that the move is aborted, and why.
@@ -224,7 +224,7 @@ func (v *view) mark(d Decision, m *Machine) Decision {
 		d.Action = Trigger
 	case !v.Now.Before(m.Triggered.Add(reactionTimeout)):
 		return v.abort(d, Reason{faultlinev1.ReasonControlPlaneDoesNotMove, v.ControlPlane.Name + " has not reacted for " + reactionTimeout.String() +
-			" to Machine " + m.Name + " being marked: set spec.distribution.controlPlane.rebalance to RolloutAfter"})
+			" to Machine " + m.Name + " being marked: set spec.distribution.controlPlane.rebalance to " + string(v.instead())})
 	default:
 		next := m.Triggered.Add(time.Duration(m.Triggers) * triggerInterval)
 		if !v.Now.Before(next) {

@@ -23,19 +23,19 @@ import (
 var testNow = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
 // snapshotOf returns a control plane that may move a machine, with machines m0, m1, ... in the domains named by the letters.
-func snapshotOf(machines, domains string) Snapshot {
+func snapshotOf(layout, domains string) Snapshot {
 	s := Snapshot{
 		Now: testNow, Mode: faultlinev1.ControlPlaneRebalanceSurgeOne, Stabilization: 5 * time.Minute, Since: testNow.Add(-time.Hour),
 		Cluster: Cluster{Name: "one"},
-		ControlPlane: ControlPlane{
-			Kind: Kubeadm, Name: "KubeadmControlPlane one-cp", Replicas: len(machines), Observed: true, MaxSurge: 1, UpToDate: true,
-			EtcdHealthy: true, ComponentsHealthy: true, Template: "template", Version: OldestTested,
+		ControlPlane: machines.ControlPlane{
+			Kind: machines.Kubeadm{}, Name: "KubeadmControlPlane one-cp", Replicas: len(layout), Observed: true, MaxSurge: 1, UpToDate: true,
+			EtcdHealthy: true, ComponentsHealthy: true, Template: "template", Version: machines.Kubeadm{}.Facts().OldestTested,
 		},
 	}
 	for _, d := range domains {
 		s.Domains = append(s.Domains, Domain{Name: string(d), State: failuredomain.Active, ControlPlane: true, Listed: true, Healthy: true})
 	}
-	for i, d := range machines {
+	for i, d := range layout {
 		s.Machines = append(s.Machines, Machine{
 			Name: fmt.Sprintf("m%d", i), UID: types.UID(fmt.Sprintf("uid-%d", i)), Created: testNow.Add(time.Duration(i-100) * time.Hour), Requested: string(d),
 			Observed: string(d), Ready: true, HasNode: true, Infrastructure: true, ClonedFrom: "template",
@@ -70,19 +70,21 @@ type against struct {
 // ofControlPlanes lists reasons that come from a control plane and its Cluster.
 func ofControlPlanes() map[string]against {
 	return map[string]against{
-		"Cluster being deleted":         {func(s *Snapshot) { s.Cluster.Deleting = true }, faultlinev1.ReasonClusterDeleting, "Cluster one"},
-		"Cluster paused":                {func(s *Snapshot) { s.Cluster.Paused = true }, faultlinev1.ReasonClusterPaused, "remove spec.paused"},
-		"no control plane":              {func(s *Snapshot) { s.ControlPlane = ControlPlane{} }, faultlinev1.ReasonControlPlaneNotSupported, "set spec.controlPlaneRef"},
-		"another kind of control plane": {func(s *Snapshot) { s.ControlPlane = ControlPlane{Kind: Other, Name: "K3sControlPlane x"} }, faultlinev1.ReasonControlPlaneNotSupported, "K3sControlPlane x is not a KubeadmControlPlane"},
-		"control plane being deleted":   {func(s *Snapshot) { s.ControlPlane.Deleting = true }, faultlinev1.ReasonControlPlaneDeleting, "one-cp is being deleted"},
-		"control plane paused":          {func(s *Snapshot) { s.ControlPlane.Paused = true }, faultlinev1.ReasonControlPlanePaused, "remove its annotation cluster.x-k8s.io/paused"},
-		"even replicas":                 {func(s *Snapshot) { *s = snapshotOf("aaab", "abc") }, faultlinev1.ReasonEvenReplicas, "set an odd number"},
-		"maxSurge 0":                    {func(s *Snapshot) { s.ControlPlane.MaxSurge = 0 }, faultlinev1.ReasonNoSurge, "set it to 1"},
-		"a spec not yet observed":       {func(s *Snapshot) { s.ControlPlane.Observed = false }, faultlinev1.ReasonControlPlaneNotObserved, "wait"},
-		"a rollout":                     {func(s *Snapshot) { s.ControlPlane.RollingOut = true }, faultlinev1.ReasonControlPlaneRollingOut, "RollingOut"},
-		"machines not known to be up":   {func(s *Snapshot) { s.ControlPlane.UpToDate = false }, faultlinev1.ReasonControlPlaneRollingOut, "MachinesUpToDate"},
-		"a machine out of date":         {func(s *Snapshot) { s.Machines[1].Outdated = true }, faultlinev1.ReasonControlPlaneRollingOut, "Machine m1"},
-		"an upgrade not passed on yet":  {func(s *Snapshot) { s.Cluster.Upgrade = "v1.37.0" }, faultlinev1.ReasonControlPlaneRollingOut, "until it is upgraded to v1.37.0"},
+		"Cluster being deleted": {func(s *Snapshot) { s.Cluster.Deleting = true }, faultlinev1.ReasonClusterDeleting, "Cluster one"},
+		"Cluster paused":        {func(s *Snapshot) { s.Cluster.Paused = true }, faultlinev1.ReasonClusterPaused, "remove spec.paused"},
+		"no control plane":      {func(s *Snapshot) { s.ControlPlane = machines.ControlPlane{} }, faultlinev1.ReasonControlPlaneNotSupported, "set spec.controlPlaneRef"},
+		"another kind of control plane": {func(s *Snapshot) {
+			s.ControlPlane = machines.ControlPlane{Name: "K3sControlPlane x", Unable: "is not a KubeadmControlPlane"}
+		}, faultlinev1.ReasonControlPlaneNotSupported, "K3sControlPlane x is not a KubeadmControlPlane"},
+		"control plane being deleted":  {func(s *Snapshot) { s.ControlPlane.Deleting = true }, faultlinev1.ReasonControlPlaneDeleting, "one-cp is being deleted"},
+		"control plane paused":         {func(s *Snapshot) { s.ControlPlane.Paused = true }, faultlinev1.ReasonControlPlanePaused, "remove its annotation cluster.x-k8s.io/paused"},
+		"even replicas":                {func(s *Snapshot) { *s = snapshotOf("aaab", "abc") }, faultlinev1.ReasonEvenReplicas, "set an odd number"},
+		"maxSurge 0":                   {func(s *Snapshot) { s.ControlPlane.MaxSurge = 0 }, faultlinev1.ReasonNoSurge, "set it to 1"},
+		"a spec not yet observed":      {func(s *Snapshot) { s.ControlPlane.Observed = false }, faultlinev1.ReasonControlPlaneNotObserved, "wait"},
+		"a rollout":                    {func(s *Snapshot) { s.ControlPlane.RollingOut = true }, faultlinev1.ReasonControlPlaneRollingOut, "RollingOut"},
+		"machines not known to be up":  {func(s *Snapshot) { s.ControlPlane.UpToDate = false }, faultlinev1.ReasonControlPlaneRollingOut, "MachinesUpToDate"},
+		"a machine out of date":        {func(s *Snapshot) { s.Machines[1].Outdated = true }, faultlinev1.ReasonControlPlaneRollingOut, "Machine m1"},
+		"an upgrade not passed on yet": {func(s *Snapshot) { s.Cluster.Upgrade = "v1.37.0" }, faultlinev1.ReasonControlPlaneRollingOut, "until it is upgraded to v1.37.0"},
 		"a replacement not joined yet": {func(s *Snapshot) {
 			remediated(s)
 			s.Machines[2].HasNode = false
@@ -252,12 +254,12 @@ func replaced(s *Snapshot) {
 
 // remediated sets that the control plane deleted a failed machine before the move began, and has created none since.
 func remediated(s *Snapshot) {
-	s.ControlPlane.Remediation = Remediation{Noted: true, Machine: "m7", At: testNow.Add(-time.Minute)}
+	s.ControlPlane.Remediation = machines.Remediation{Noted: true, Machine: "m7", At: testNow.Add(-time.Minute)}
 }
 
 // failed sets that it deleted the replacement after the move began.
 func failed(s *Snapshot) {
-	s.ControlPlane.Remediation = Remediation{Noted: true, Machine: "m9", At: testNow.Add(time.Minute)}
+	s.ControlPlane.Remediation = machines.Remediation{Noted: true, Machine: "m9", At: testNow.Add(time.Minute)}
 }
 
 func after(d time.Duration) func(*Snapshot) { return func(s *Snapshot) { s.Now = s.Now.Add(d) } }
@@ -328,14 +330,14 @@ func TestRemediationLeftOverMessage(t *testing.T) {
 		"all machines there":              {func(*Snapshot) {}, true},
 		"one of them fails":               {func(s *Snapshot) { s.Machines[1].Unhealthy = true }, true},
 		"the control plane paused":        {func(s *Snapshot) { s.ControlPlane.Paused = true }, true},
-		"an annotation that is not valid": {func(s *Snapshot) { s.ControlPlane.Remediation = Remediation{Noted: true} }, true},
-		"no annotation":                   {func(s *Snapshot) { s.ControlPlane.Remediation = Remediation{} }, false},
+		"an annotation that is not valid": {func(s *Snapshot) { s.ControlPlane.Remediation = machines.Remediation{Noted: true} }, true},
+		"no annotation":                   {func(s *Snapshot) { s.ControlPlane.Remediation = machines.Remediation{} }, false},
 		"a machine too few":               {func(s *Snapshot) { s.ControlPlane.Replicas = 5 }, false},
 		"a machine being deleted":         {func(s *Snapshot) { s.Machines[1].Deleting = true }, false},
 		"the deletion not in cache yet":   {func(s *Snapshot) { s.ControlPlane.Remediation.Machine = "m1" }, false},
 		"a replacement that is to join":   {func(s *Snapshot) { s.Machines[1].HasNode = false }, false},
 		"a rollout, which creates one":    {func(s *Snapshot) { s.Machines[1].Outdated = true }, false},
-		"a control plane of another kind": {func(s *Snapshot) { s.ControlPlane.Kind = Other }, false},
+		"a control plane of another kind": {func(s *Snapshot) { s.ControlPlane.Kind = nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -397,7 +399,9 @@ func TestMoveMessage(t *testing.T) {
 func TestAbortedMoveMessage(t *testing.T) {
 	t.Parallel()
 	gone := func(s *Snapshot) { s.Machines = s.Machines[1:] }
-	remediatedItself := func(s *Snapshot) { s.ControlPlane.Remediation = Remediation{Noted: true, Machine: "m0", At: testNow} }
+	remediatedItself := func(s *Snapshot) {
+		s.ControlPlane.Remediation = machines.Remediation{Noted: true, Machine: "m0", At: testNow}
+	}
 	for name, tc := range map[string]struct {
 		snapshot Snapshot
 		phase    faultlinev1.MovePhase

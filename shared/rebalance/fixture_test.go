@@ -31,6 +31,7 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/integration"
+	"github.com/faultline-io/faultline/shared/machines"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/rebalance"
 	"github.com/faultline-io/faultline/shared/testenv"
@@ -46,7 +47,7 @@ func TestMain(m *testing.M) {
 	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, clusterv1.AddToScheme, controlplanev1.AddToScheme, providertest.AddToScheme)
 	utilruntime.Must(kinds.AddToScheme(scheme))
 	testenv.Main(m, testenv.Options{
-		Scheme: scheme, ClusterAPI: true, ControlPlane: true, CRDs: append(providertest.CRDs(), providertest.CRD(inventoryKind())),
+		Scheme: scheme, ClusterAPI: true, ControlPlane: true, CRDs: append(providertest.CRDs(), providertest.CRD(inventoryKind()), providertest.RKE2CRD()),
 	}, func(env *envtest.Environment) error {
 		apiServer = env.Config
 		return nil
@@ -65,12 +66,13 @@ type fixture struct {
 	recorder *events.FakeRecorder
 	seen     []distribution.DomainObservation
 	declared string // the version of the control plane provider in the manager's flag
+	rke2     string // that of RKE2ControlPlanes
 }
 
 // newFixture creates machines m0, m1, ... in the domains named by the letters, and all domains with these letters.
-func newFixture(t *testing.T, machines, domains string) *fixture {
+func newFixture(t *testing.T, layout, domains string) *fixture {
 	t.Helper()
-	w := &fixture{WithT: NewWithT(t), t: t, clock: clocktesting.NewFakePassiveClock(time.Now()), metrics: prometheus.NewRegistry(), recorder: events.NewFakeRecorder(100), declared: rebalance.OldestTested}
+	w := &fixture{WithT: NewWithT(t), t: t, clock: clocktesting.NewFakePassiveClock(time.Now()), metrics: prometheus.NewRegistry(), recorder: events.NewFakeRecorder(100), declared: machines.Kubeadm{}.Facts().OldestTested, rke2: machines.RKE2{}.Facts().OldestTested}
 	var err error
 	w.counts, err = distribution.NewMetrics(w.metrics)
 	w.Expect(err).NotTo(HaveOccurred())
@@ -80,9 +82,9 @@ func newFixture(t *testing.T, machines, domains string) *fixture {
 	w.Expect(w.client.Create(t.Context(), ns)).To(Succeed())
 	w.name = ns.Name
 	w.cluster()
-	w.controlPlane(len(machines))
+	w.controlPlane(len(layout))
 	w.domains(domains, time.Hour)
-	for i, d := range machines {
+	for i, d := range layout {
 		w.machine(fmt.Sprintf("m%d", i), string(d))
 	}
 	return w
@@ -265,7 +267,7 @@ func (w *fixture) live() client.Reader {
 func (w *fixture) reconciler(c client.Client) *rebalance.Reconciler {
 	return &rebalance.Reconciler{
 		Client: c, Live: w.live(), Provider: providertest.Provider{Seen: w.seen}, Recorder: w.recorder, Clock: w.clock, Metrics: w.counts,
-		KubeadmVersion: w.declared,
+		Versions: map[string]string{"kubeadm": w.declared, "rke2": w.rke2},
 	}
 }
 

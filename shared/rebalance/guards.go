@@ -13,6 +13,7 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/machines"
 )
 
 // Reason is a reason against a move. Its message states what blocks the move and how to fix it.
@@ -54,14 +55,14 @@ func guards() []guard {
 			return when(v.ControlPlane.Paused, "%s is paused: remove its annotation cluster.x-k8s.io/paused", v.ControlPlane.Name)
 		}},
 		{faultlinev1.ReasonEvenReplicas, func(v *view) string {
-			return when(v.kubeadm() && !v.ControlPlane.ExternalEtcd && v.ControlPlane.Replicas%2 == 0, "%s has spec.replicas %d: set an odd number", v.ControlPlane.Name, v.ControlPlane.Replicas)
+			return when(v.exists() && !v.ControlPlane.ExternalEtcd && v.ControlPlane.Replicas%2 == 0, "%s has spec.replicas %d: set an odd number", v.ControlPlane.Name, v.ControlPlane.Replicas)
 		}},
 		{faultlinev1.ReasonNoSurge, func(v *view) string {
-			return when(v.kubeadm() && v.ControlPlane.MaxSurge != 1,
-				"%s has spec.rollout.strategy.rollingUpdate.maxSurge %d, so it would delete before it creates: set it to 1", v.ControlPlane.Name, v.ControlPlane.MaxSurge)
+			return when(v.exists() && v.ControlPlane.MaxSurge != 1,
+				"%s has %s %d, so it would delete before it creates: set it to 1", v.ControlPlane.Name, v.facts().Surge, v.ControlPlane.MaxSurge)
 		}},
 		{faultlinev1.ReasonControlPlaneNotObserved, func(v *view) string {
-			return when(v.kubeadm() && !v.ControlPlane.Observed, "%s has not observed its current spec yet: wait, or check that its controller runs", v.ControlPlane.Name)
+			return when(v.exists() && !v.ControlPlane.Observed, "%s has not observed its current spec yet: wait, or check that its controller runs", v.ControlPlane.Name)
 		}},
 		{faultlinev1.ReasonControlPlaneRollingOut, checkRollingOut},
 		{faultlinev1.ReasonControlPlaneScaling, checkScaling},
@@ -107,27 +108,44 @@ func (v *view) each(wrong func(*Machine) bool, message string) string {
 	return when(len(names) > 0, "%s %s", strings.Join(names, ", "), message)
 }
 
-func (v *view) kubeadm() bool { return v.ControlPlane.Kind == Kubeadm }
+// exists reports whether there is a control plane of a kind that can replace single machines.
+func (v *view) exists() bool { return v.ControlPlane.Kind != nil }
+
+// facts returns what the control plane has in common with others of its kind.
+func (v *view) facts() machines.ControlPlaneFacts {
+	if !v.exists() {
+		return machines.ControlPlaneFacts{}
+	}
+	return v.ControlPlane.Kind.Facts()
+}
+
+// instead returns the mode to set if a control plane does not replace single machines.
+func (v *view) instead() faultlinev1.ControlPlaneRebalance {
+	if v.facts().RolloutAfter == nil {
+		return faultlinev1.ControlPlaneRebalanceAdvise
+	}
+	return faultlinev1.ControlPlaneRebalanceRolloutAfter
+}
 
 // checkVersion applies to single moves only, because they depend on behavior beyond the control plane's contract.
 func checkVersion(v *view) string {
-	if !v.kubeadm() || v.Mode != faultlinev1.ControlPlaneRebalanceSurgeOne {
+	if !v.exists() || v.Mode != faultlinev1.ControlPlaneRebalanceSurgeOne {
 		return ""
 	}
-	return untested(v.ControlPlane.Version)
+	return untested(v.facts(), v.ControlPlane.Version)
 }
 
-// checkKind checks for a control plane that cannot replace single machines, or does not exist.
+// checkKind checks for a control plane that cannot replace machines in the given mode, or does not exist.
 func checkKind(v *view) string {
-	switch v.ControlPlane.Kind {
-	case Kubeadm:
-		return ""
-	case Other:
-		return fmt.Sprintf("%s is not a KubeadmControlPlane and cannot replace single machines: set spec.distribution.controlPlane.rebalance to Advise or Off",
-			v.ControlPlane.Name)
-	}
-	if missing := v.ControlPlane.Name; missing != "" {
-		return fmt.Sprintf("%s, which spec.controlPlaneRef of Cluster %s names, does not exist: create it, or correct the reference", missing, v.Cluster.Name)
+	cp := &v.ControlPlane
+	switch {
+	case cp.Unable != "":
+		return fmt.Sprintf("%s %s: set spec.distribution.controlPlane.rebalance to Advise or Off", cp.Name, cp.Unable)
+	case v.exists():
+		return when(v.Mode == faultlinev1.ControlPlaneRebalanceRolloutAfter && v.facts().RolloutAfter == nil,
+			"%s has no field rollout.after: set spec.distribution.controlPlane.rebalance to SurgeOne or Advise", cp.Name)
+	case cp.Name != "":
+		return fmt.Sprintf("%s, which spec.controlPlaneRef of Cluster %s names, does not exist: create it, or correct the reference", cp.Name, v.Cluster.Name)
 	}
 	return fmt.Sprintf("Cluster %s has no control plane that could move a machine: set spec.controlPlaneRef, or spec.distribution.controlPlane.rebalance to Off", v.Cluster.Name)
 }
@@ -136,7 +154,7 @@ func checkKind(v *view) string {
 // move.
 func checkRollingOut(v *view) string {
 	cp := &v.ControlPlane
-	if !v.kubeadm() {
+	if !v.exists() {
 		return ""
 	}
 	if v.Cluster.Upgrade != "" {
@@ -153,7 +171,7 @@ func checkRollingOut(v *view) string {
 func checkScaling(v *view) string {
 	cp := &v.ControlPlane
 	there := len(v.Machines)
-	return when(v.kubeadm() && (there != cp.Replicas || cp.Scaling), "%s has %d machines of %d replicas: wait until scaling is complete, or see its conditions ScalingUp and ScalingDown",
+	return when(v.exists() && (there != cp.Replicas || cp.Scaling), "%s has %d machines of %d replicas: wait until scaling is complete, or see its conditions ScalingUp and ScalingDown",
 		cp.Name, there, cp.Replicas)
 }
 
@@ -175,15 +193,18 @@ func (v *view) leftOver() string {
 	busy := func(m Machine) bool {
 		return m.Deleting || m.Outdated || !m.HasNode && !m.Unhealthy || m.Name == cp.Remediation.Machine
 	}
-	if !v.kubeadm() || !cp.Remediation.Noted || len(v.Machines) != cp.Replicas || slices.ContainsFunc(v.Machines, busy) {
+	if !v.exists() || !cp.Remediation.Noted || len(v.Machines) != cp.Replicas || slices.ContainsFunc(v.Machines, busy) {
 		return ""
 	}
-	of := ""
+	of, ends := "", "removes it too"
+	if cp.Remediation.Kept {
+		ends = "makes it ignore the annotation"
+	}
 	if cp.Remediation.Machine != "" {
 		of = " of Machine " + cp.Remediation.Machine + ", which does not exist any more"
 	}
 	return fmt.Sprintf("%s has the annotation %s%s, and replaces no unhealthy machine until it is removed: remove the annotation, or let it create a machine, "+
-		"which removes it too", cp.Name, controlplanev1.RemediationInProgressAnnotation, of)
+		"which %s", cp.Name, controlplanev1.RemediationInProgressAnnotation, of, ends)
 }
 
 // checkNodes checks for machines that have no Node or are not Ready.
@@ -197,7 +218,7 @@ func checkNodes(v *view) string {
 // checkHealth checks what the control plane reports about etcd and its components.
 func checkHealth(v *view) string {
 	cp := &v.ControlPlane
-	if !v.kubeadm() {
+	if !v.exists() {
 		return ""
 	}
 	if !cp.EtcdHealthy {
@@ -214,7 +235,7 @@ func checkInfrastructure(v *view) string {
 	}
 	return v.each(func(m *Machine) bool {
 		ours := v.moving(m) && m.ClonedFrom == outdatedName(v.ControlPlane.Template) && v.Move.ClonedFrom == v.ControlPlane.Template
-		return v.kubeadm() && m.ClonedFrom != v.ControlPlane.Template && !ours
+		return v.exists() && m.ClonedFrom != v.ControlPlane.Template && !ours
 	}, "has an infrastructure machine whose annotations cluster.x-k8s.io/cloned-from-name and cloned-from-groupkind do not match the control plane's template: "+
 		"roll the control plane out once")
 }
@@ -236,8 +257,8 @@ func (s *Snapshot) timeUntilStable() time.Duration {
 // changes, the failure domains change, or retryAfter has passed.
 func checkResponse(v *view) string {
 	return when(v.Move == nil && v.timeUntilRetry(faultlinev1.ReasonControlPlaneDoesNotMove) > 0, "%s did not replace Machine %s when requested: check that its controller runs, or set "+
-		"spec.distribution.controlPlane.rebalance to RolloutAfter; the request is repeated when one of its conditions or the failure domains change, and after %s",
-		v.ControlPlane.Name, machineOf(v.Last), retryAfter)
+		"spec.distribution.controlPlane.rebalance to %s; the request is repeated when one of its conditions or the failure domains change, and after %s",
+		v.ControlPlane.Name, machineOf(v.Last), v.instead(), retryAfter)
 }
 
 // checkAnnotations blocks moves while written annotations are removed.

@@ -13,6 +13,7 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/failuredomain"
+	"github.com/faultline-io/faultline/shared/machines"
 )
 
 // The state of the model is small, comparable and canonical: machines are sorted by age, the oldest first, and have no other
@@ -268,19 +269,19 @@ func (s *state) snapshot() Snapshot {
 	return snap
 }
 
-func (s *state) controlPlane() ControlPlane {
-	cp := ControlPlane{
-		Kind: Kubeadm, Name: "KubeadmControlPlane cp", Paused: s.kcpPaused, Deleting: s.kcpDeleting, Replicas: int(s.replicas), Observed: !s.unobserved,
-		MaxSurge: 1, UpToDate: true, EtcdHealthy: true, ComponentsHealthy: true, Template: "t", Version: OldestTested,
+func (s *state) controlPlane() machines.ControlPlane {
+	cp := machines.ControlPlane{
+		Kind: machines.Kubeadm{}, Name: "KubeadmControlPlane cp", Paused: s.kcpPaused, Deleting: s.kcpDeleting, Replicas: int(s.replicas), Observed: !s.unobserved,
+		MaxSurge: 1, UpToDate: true, EtcdHealthy: true, ComponentsHealthy: true, Template: "t", Version: machines.Kubeadm{}.Facts().OldestTested,
 	}
 	if s.remediating {
-		cp.Remediation = Remediation{Noted: true, Machine: "gone", At: modelNow}
+		cp.Remediation = machines.Remediation{Noted: true, Machine: "gone", At: modelNow}
 	}
 	if s.remediatedBefore {
 		cp.Remediation.At = modelNow.Add(-time.Minute)
 	}
 	if s.kind != 0 {
-		cp.Kind = Other
+		cp.Kind, cp.Unable = nil, "is of another kind"
 	}
 	if s.surgeless {
 		cp.MaxSurge = 0

@@ -6,16 +6,15 @@ package rebalance
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -35,16 +34,32 @@ import (
 // they were read.
 type observed struct {
 	Snapshot
-	infra    provider.Cluster
-	owner    *clusterv1.Cluster
-	kcp      *controlplanev1.KubeadmControlPlane
-	machines map[string]*clusterv1.Machine
-	infras   map[string]client.Object
+	infra provider.Cluster
+	owner *clusterv1.Cluster
+	// controlPlane is nil if it does not exist or is of an unknown kind.
+	controlPlane client.Object
+	machines     map[string]*clusterv1.Machine
+	infras       map[string]client.Object
 }
 
-// observe takes a snapshot with a reader. If seen, the provider's current observations, is given, it takes the capacity and
-// health of the domains from it.
-func (r *Reconciler) observe(ctx context.Context, reader client.Reader, infra provider.Cluster, owner *clusterv1.Cluster, seen []distribution.DomainObservation) (*observed, error) {
+// readers reads either from caches or from the API server.
+type readers struct {
+	client.Reader
+	// controlPlanes reads control planes of any kind.
+	controlPlanes client.Reader
+}
+
+// cached returns the caches.
+func (r *Reconciler) cached() readers {
+	if r.cache == nil {
+		return readers{r.Client, r.Client}
+	}
+	return readers{r.Client, r.cache}
+}
+
+// observe takes a snapshot. If seen, the provider's current observations, is given, it takes the capacity and health of the domains
+// from it.
+func (r *Reconciler) observe(ctx context.Context, from readers, infra provider.Cluster, owner *clusterv1.Cluster, seen []distribution.DomainObservation) (*observed, error) {
 	wanted, known := infra.Distribution()
 	o := &observed{
 		Snapshot: Snapshot{
@@ -61,10 +76,10 @@ func (r *Reconciler) observe(ctx context.Context, reader client.Reader, infra pr
 	if o.Move, err = decode(faultlinev1.Value(infra.GetAnnotations(), faultlinev1.CurrentMoveAnnotation)); err != nil {
 		return nil, err
 	}
-	if err := r.observeControlPlane(ctx, reader, o); err != nil {
+	if err := r.observeControlPlane(ctx, from, o); err != nil {
 		return nil, err
 	}
-	if err := r.observeMachines(ctx, reader, o); err != nil {
+	if err := r.observeMachines(ctx, from, o); err != nil {
 		return nil, err
 	}
 	return o, r.observeCapacity(ctx, o)
@@ -118,29 +133,33 @@ func observeUnsuited(ctx context.Context, can provider.Capabilities, infra clien
 	return nil
 }
 
-func (r *Reconciler) observeControlPlane(ctx context.Context, reader client.Reader, o *observed) error {
+func (r *Reconciler) observeControlPlane(ctx context.Context, from readers, o *observed) error {
 	ref := o.owner.Spec.ControlPlaneRef
+	if !ref.IsDefined() {
+		return nil
+	}
+	o.ControlPlane.Name = ref.Kind + " " + ref.Name
+	kind := machines.ControlPlaneKindOf(ref.GroupKind())
+	if kind == nil {
+		o.ControlPlane.Unable = "is not " + machines.ControlPlaneKindNames() + " and cannot replace single machines"
+		return nil
+	}
+	object, err := r.controlPlane(ctx, from, kind, client.ObjectKey{Namespace: o.owner.Namespace, Name: ref.Name})
+	if err != nil || object == nil {
+		return err
+	}
+	seen, err := kind.Observe(object)
 	switch {
-	case !ref.IsDefined():
-		return nil
-	case ref.Kind != string(Kubeadm) || ref.APIGroup != controlplanev1.GroupVersion.Group:
-		o.ControlPlane = ControlPlane{Kind: Other, Name: ref.Kind + " " + ref.Name}
-		return nil
-	}
-	if err := r.followControlPlanes(ctx); err != nil {
+	case err != nil && o.Move != nil: // without its template, nothing could be restored
 		return err
-	}
-	kcp, err := reconcile.Find(ctx, reader, client.ObjectKey{Namespace: o.owner.Namespace, Name: ref.Name}, &controlplanev1.KubeadmControlPlane{})
-	if err != nil {
-		return err
-	}
-	if kcp == nil {
-		o.ControlPlane.Name = ref.Kind + " " + ref.Name
+	case err != nil:
+		o.ControlPlane.Unable = fmt.Sprintf("cannot be read (%s)", err)
 		return nil
 	}
-	o.kcp, o.ControlPlane, o.Cluster.Upgrade = kcp, controlPlaneOf(kcp), upgradeOf(o.owner, kcp)
+	o.controlPlane, o.ControlPlane = object, seen
+	o.Cluster.Upgrade = upgradeOf(o.owner, o.ControlPlane.Kubernetes)
 	if o.Mode == faultlinev1.ControlPlaneRebalanceSurgeOne {
-		if o.ControlPlane.Version, err = r.version(ctx); err != nil {
+		if o.ControlPlane.Version, err = r.version(ctx, kind.Facts()); err != nil {
 			return err
 		}
 	}
@@ -150,63 +169,32 @@ func (r *Reconciler) observeControlPlane(ctx context.Context, reader client.Read
 	return nil
 }
 
-// controlPlaneOf returns the relevant state of a KubeadmControlPlane.
-func controlPlaneOf(kcp *controlplanev1.KubeadmControlPlane) ControlPlane {
-	is := func(condition string) bool { return conditions.IsTrue(kcp, condition) }
-	cp := ControlPlane{
-		Kind: Kubeadm, Name: "KubeadmControlPlane " + kcp.Name, Paused: annotations.HasPaused(kcp), Deleting: !kcp.DeletionTimestamp.IsZero(),
-		Replicas: int(ptr.Deref(kcp.Spec.Replicas, 1)), Observed: kcp.Status.ObservedGeneration == kcp.Generation, MaxSurge: 1,
-		UpToDate:    is(controlplanev1.KubeadmControlPlaneMachinesUpToDateCondition),
-		RollingOut:  is(controlplanev1.KubeadmControlPlaneRollingOutCondition),
-		Scaling:     is(controlplanev1.KubeadmControlPlaneScalingUpCondition) || is(controlplanev1.KubeadmControlPlaneScalingDownCondition),
-		Remediating: is(controlplanev1.KubeadmControlPlaneRemediatingCondition),
-		Remediation: remediationOf(kcp),
-		// A control plane does not report on external etcd, unless another controller sets the condition.
-		ExternalEtcd: externalEtcd(kcp),
-		EtcdHealthy: is(controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition) ||
-			externalEtcd(kcp) && !conditions.Has(kcp, controlplanev1.KubeadmControlPlaneEtcdClusterHealthyCondition),
-		ComponentsHealthy: is(controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition),
-		RolloutAfter:      kcp.Spec.Rollout.After.Time, Template: kcp.Spec.MachineTemplate.Spec.InfrastructureRef.Name,
+// controlPlane reads a control plane; nil if it does not exist, or if its CRD is not installed.
+func (r *Reconciler) controlPlane(ctx context.Context, from readers, kind machines.ControlPlaneKind, key client.ObjectKey) (client.Object, error) {
+	object, err := kind.New(r.Client.RESTMapper())
+	if meta.IsNoMatchError(err) {
+		return nil, nil
 	}
-	for _, condition := range kcp.Status.Conditions {
-		if condition.LastTransitionTime.After(cp.Changed) {
-			cp.Changed = condition.LastTransitionTime.Time
+	if err != nil {
+		return nil, fmt.Errorf("finding the version of %s: %w", kind.Facts().Kind, err)
+	}
+	if r.follow != nil {
+		if err := r.follow(ctx, kind, object); err != nil {
+			return nil, err
 		}
 	}
-	if surge := kcp.Spec.Rollout.Strategy.RollingUpdate.MaxSurge; surge != nil {
-		cp.MaxSurge = surge.IntValue()
-	}
-	return cp
+	return reconcile.Find(ctx, from.controlPlanes, key, object)
 }
 
-// remediationOf parses the annotation of a control plane's last remediation.
-func remediationOf(kcp *controlplanev1.KubeadmControlPlane) Remediation {
-	text, noted := kcp.Annotations[controlplanev1.RemediationInProgressAnnotation]
-	if !noted {
-		return Remediation{}
-	}
-	var note struct {
-		Machine   string      `json:"machine"`
-		Timestamp metav1.Time `json:"timestamp"`
-	}
-	if json.Unmarshal([]byte(text), &note) != nil {
-		return Remediation{Noted: true}
-	}
-	return Remediation{Noted: true, Machine: note.Machine, At: note.Timestamp.UTC()}
-}
-
-// upgradeOf returns the version in a Cluster's topology that has not been passed on to the control plane yet; "" if there is
-// none. Until then the control plane neither creates nor deletes machines, except for the version of an upgrade step.
-func upgradeOf(owner *clusterv1.Cluster, kcp *controlplanev1.KubeadmControlPlane) string {
+// upgradeOf returns the version in a Cluster's topology that has not been passed on to the control plane, which has version is,
+// yet; "" if there is none. Until then the control plane neither creates nor deletes machines, except for the version of an upgrade
+// step.
+func upgradeOf(owner *clusterv1.Cluster, is string) string {
 	step := owner.Annotations[clusterv1.ClusterTopologyUpgradeStepAnnotation]
-	if !owner.Spec.Topology.IsDefined() || owner.Spec.Topology.Version == kcp.Spec.Version || step == kcp.Spec.Version {
+	if !owner.Spec.Topology.IsDefined() || owner.Spec.Topology.Version == is || step == is {
 		return ""
 	}
 	return cmp.Or(step, owner.Spec.Topology.Version)
-}
-
-func externalEtcd(kcp *controlplanev1.KubeadmControlPlane) bool {
-	return len(kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.Endpoints) > 0
 }
 
 // observeMachines reads the control-plane Machines and their infrastructure machines.
@@ -220,6 +208,7 @@ func (r *Reconciler) observeMachines(ctx context.Context, reader client.Reader, 
 		return fmt.Errorf("finding the kind of %T: %w", r.Provider.NewMachine(), err)
 	}
 	o.MachineKind = gvk.Kind
+	var created []time.Time
 	for i := range list {
 		machine := &list[i]
 		m := machineOfObject(machine)
@@ -235,8 +224,9 @@ func (r *Reconciler) observeMachines(ctx context.Context, reader client.Reader, 
 			}
 		}
 		o.machines[m.Name] = machine
-		o.Machines = append(o.Machines, m)
+		o.Machines, created = append(o.Machines, m), append(created, m.Created)
 	}
+	o.ControlPlane.Remediation = o.ControlPlane.Remediation.Heeded(created)
 	return nil
 }
 
@@ -257,7 +247,7 @@ func (r *Reconciler) infrastructureOf(ctx context.Context, reader client.Reader,
 // control plane would not compare it.
 func (o *observed) clonedFrom(infra client.Object) string {
 	has := infra.GetAnnotations()
-	if o.kcp == nil || has[clusterv1.TemplateClonedFromGroupKindAnnotation] != o.kcp.Spec.MachineTemplate.Spec.InfrastructureRef.GroupKind().String() {
+	if o.controlPlane == nil || has[clusterv1.TemplateClonedFromGroupKindAnnotation] != o.ControlPlane.TemplateKind {
 		return ""
 	}
 	return has[clusterv1.TemplateClonedFromNameAnnotation]

@@ -79,7 +79,7 @@ func (v *view) candidate() *Machine {
 // must be suitable.
 func checkTarget(v *view) string {
 	candidate := v.candidate()
-	if candidate == nil || !v.kubeadm() {
+	if candidate == nil || !v.exists() {
 		return ""
 	}
 	picks := v.picks(candidate)

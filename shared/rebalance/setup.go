@@ -8,11 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/predicates"
@@ -27,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/machines"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/watch"
@@ -56,21 +58,40 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		return err
 	}
 	r.followInventory = once("clusterctl's inventory", func() error { return c.Watch(r.inventoryChanges(mgr, infraCluster)) })
-	r.follow = once("control planes", func() error {
-		return c.Watch(source.Kind(mgr.GetCache(), &controlplanev1.KubeadmControlPlane{}, handler.TypedEnqueueRequestsFromMapFunc(
-			func(ctx context.Context, kcp *controlplanev1.KubeadmControlPlane) []ctrl.Request {
-				return infraCluster(ctx, kcp)
-			}), controlPlaneChanged()))
-	})
+	r.cache, r.follow = mgr.GetCache(), r.controlPlaneChanges(mgr, c, infraCluster)
 	return nil
 }
 
-// inventoryChanges enqueues every Cluster when the version of the kubeadm control plane provider changes.
+// controlPlaneChanges returns a function that starts to watch control planes of a kind, once per kind and served version. Their CRD
+// may not be installed before the first Cluster has one.
+func (r *Reconciler) controlPlaneChanges(mgr ctrl.Manager, c controller.Controller, infraCluster handler.MapFunc) func(context.Context, machines.ControlPlaneKind, client.Object) error {
+	var mu sync.Mutex
+	type watched struct {
+		kind    machines.ControlPlaneKind
+		version schema.GroupVersionKind
+	}
+	started := map[watched]bool{}
+	return func(_ context.Context, kind machines.ControlPlaneKind, object client.Object) error {
+		mu.Lock()
+		defer mu.Unlock()
+		key := watched{kind, object.GetObjectKind().GroupVersionKind()}
+		if started[key] {
+			return nil
+		}
+		if err := c.Watch(source.Kind(mgr.GetCache(), object, handler.EnqueueRequestsFromMapFunc(infraCluster), controlPlaneChanged(kind))); err != nil {
+			return fmt.Errorf("watching control planes: %w", err)
+		}
+		started[key] = true
+		return nil
+	}
+}
+
+// inventoryChanges enqueues every Cluster when the version of a control-plane provider changes.
 func (r *Reconciler) inventoryChanges(mgr ctrl.Manager, infraCluster handler.MapFunc) source.Source {
 	entry := &unstructured.Unstructured{}
 	entry.SetGroupVersionKind(inventory())
 	return source.Kind(mgr.GetCache(), entry, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, entry *unstructured.Unstructured) []ctrl.Request {
-		if !kubeadmProvider(entry) {
+		if !isKnown(controlPlaneProvider(entry)) {
 			return nil
 		}
 		r.installed.forget()
@@ -140,11 +161,16 @@ func machineChanged() predicate.Predicate {
 	)
 }
 
-// controlPlaneChanged passes control planes whose relevant state has changed.
-func controlPlaneChanged() predicate.TypedPredicate[*controlplanev1.KubeadmControlPlane] {
-	return predicate.TypedFuncs[*controlplanev1.KubeadmControlPlane]{
-		UpdateFunc: func(e event.TypedUpdateEvent[*controlplanev1.KubeadmControlPlane]) bool {
-			return controlPlaneOf(e.ObjectOld) != controlPlaneOf(e.ObjectNew)
-		},
-	}
+// controlPlaneChanged passes control planes whose relevant state has changed, and those that cannot be read.
+func controlPlaneChanged(kind machines.ControlPlaneKind) predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, unread := kind.Observe(e.ObjectOld)
+		after, err := kind.Observe(e.ObjectNew)
+		return unread != nil || err != nil || before != after
+	}}
+}
+
+// isKnown reports whether a control-plane provider is that of a known kind.
+func isKnown(provider string) bool {
+	return slices.ContainsFunc(machines.ControlPlaneKinds(), func(kind machines.ControlPlaneKind) bool { return kind.Facts().Provider == provider })
 }

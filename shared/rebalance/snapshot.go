@@ -23,7 +23,7 @@ type Snapshot struct {
 	Intents      []faultlinev1.FailureDomainIntent
 	Domains      []Domain
 	Cluster      Cluster
-	ControlPlane ControlPlane
+	ControlPlane machines.ControlPlane
 	// MachineKind is the kind of the provider's infrastructure machines.
 	MachineKind string
 	// Machines lists the machines of the control plane.
@@ -57,53 +57,6 @@ type Cluster struct {
 	Paused, Deleting bool
 	// Upgrade is the version in its topology that has not been passed on to the control plane yet; "" if none exists.
 	Upgrade string
-}
-
-// Kind is the kind of a control plane.
-type Kind string
-
-const (
-	// NoControlPlane is used for a Cluster without a control plane, or whose control plane does not exist.
-	NoControlPlane Kind = ""
-	// Kubeadm is the kind that can replace single machines.
-	Kubeadm Kind = "KubeadmControlPlane"
-	// Other is any other kind.
-	Other Kind = "Other"
-)
-
-// ControlPlane is the relevant state of a control plane.
-type ControlPlane struct {
-	Kind             Kind
-	Name             string // with its kind, for messages; also set if the control plane does not exist
-	Paused, Deleting bool
-	Replicas         int
-	// Observed is true if its status reflects its current spec.
-	Observed bool
-	MaxSurge int
-	// Remediation is the last machine that it deleted because the machine failed.
-	Remediation Remediation
-	// UpToDate is true if all machines are known to be up to date, RollingOut if some are known not to be.
-	UpToDate, RollingOut, Scaling, Remediating bool
-	EtcdHealthy, ComponentsHealthy             bool
-	// ExternalEtcd is true if no etcd member runs on its machines, so that their number may be even.
-	ExternalEtcd bool
-	// RolloutAfter is rollout.after; zero if it is not set.
-	RolloutAfter time.Time
-	// Changed is when one of its conditions last changed.
-	Changed time.Time
-	// Template is the name of the infrastructure template from which machines are cloned.
-	Template string
-	// Version is the version of its provider; "" if unknown. It is only looked up in mode SurgeOne.
-	Version string
-}
-
-// Remediation is the annotation that a control plane sets when it deletes a machine that fails. It removes the annotation when it
-// creates a machine, and remediates no other machine as long as it has the annotation.
-type Remediation struct {
-	Noted bool
-	// Machine is the name of the deleted machine, and At the time; "" and zero if the annotation cannot be parsed.
-	Machine string
-	At      time.Time
 }
 
 // Machine is one control-plane Machine with its infrastructure machine.
@@ -166,7 +119,7 @@ func (s *Snapshot) moving(m *Machine) bool { return s.Move != nil && s.Move.UID 
 
 // replaced reports whether there are more machines than desired replicas, so that the control plane deletes one.
 func (s *Snapshot) replaced() bool {
-	return s.ControlPlane.Kind == Kubeadm && len(s.Machines) > s.ControlPlane.Replicas
+	return s.ControlPlane.Kind != nil && len(s.Machines) > s.ControlPlane.Replicas
 }
 
 func (s *Snapshot) domain(name string) *Domain {

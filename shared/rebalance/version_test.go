@@ -17,8 +17,8 @@ import (
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/integration"
+	"github.com/faultline-io/faultline/shared/machines"
 	"github.com/faultline-io/faultline/shared/manager"
-	"github.com/faultline-io/faultline/shared/rebalance"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
@@ -47,10 +47,10 @@ func TestTestedVersions(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for version, tested := range map[string]bool{
-		rebalance.OldestTested: true, "v1.14.3": true, "v1.14.20": true, "v1.14.3-rc.0": true, "v1.14.2+vendor.1": true,
+		machines.Kubeadm{}.Facts().OldestTested: true, "v1.14.3": true, "v1.14.20": true, "v1.14.3-rc.0": true, "v1.14.2+vendor.1": true,
 		"v1.14.1": false, "v1.14.2-rc.0": false, "v1.13.9": false, "v1.15.0": false, "v1.15.0-alpha.0": false, "v2.14.2": false, "": false, "main": false,
 	} {
-		g.Expect(rebalance.Tested(version)).To(Equal(tested), version)
+		g.Expect(machines.Kubeadm{}.Facts().Tested(version)).To(Equal(tested), version)
 	}
 }
 

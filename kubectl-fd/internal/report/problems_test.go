@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,8 +24,10 @@ import (
 
 	"github.com/faultline-io/faultline/kubectl-fd/internal/render"
 	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/integration"
+	"github.com/faultline-io/faultline/shared/machines"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
@@ -42,7 +45,7 @@ type controllers struct {
 	spread    *spread.Reconciler
 }
 
-func newControllers(t *testing.T) *controllers {
+func newControllers(t *testing.T, rke2 ...schema.GroupVersionKind) *controllers {
 	t.Helper()
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
@@ -52,6 +55,9 @@ func newControllers(t *testing.T) *controllers {
 	inventory := schema.GroupVersion{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3"}
 	scheme.AddKnownTypeWithName(inventory.WithKind("Provider"), &unstructured.Unstructured{})
 	scheme.AddKnownTypeWithName(inventory.WithKind("ProviderList"), &unstructured.UnstructuredList{})
+	for _, rke2 := range rke2 {
+		scheme.AddKnownTypeWithName(rke2, &unstructured.Unstructured{})
+	}
 	metrics, err := distribution.NewMetrics(prometheus.NewRegistry())
 	g.Expect(err).NotTo(HaveOccurred())
 	stored := []client.Object{
@@ -65,7 +71,7 @@ func newControllers(t *testing.T) *controllers {
 	recorder, time, infra := events.NewFakeRecorder(10000), clock.RealClock{}, providertest.Provider{Seen: c.seen}
 	c.publisher = &publish.Publisher{Client: c.client, Recorder: recorder, Clock: time, Metrics: metrics}
 	c.rebalance = &rebalance.Reconciler{
-		Client: c.client, Live: c.client, Provider: infra, Recorder: recorder, Clock: time, Metrics: metrics, KubeadmVersion: rebalance.OldestTested,
+		Client: c.client, Live: c.client, Provider: infra, Recorder: recorder, Clock: time, Metrics: metrics, Versions: map[string]string{"kubeadm": machines.Kubeadm{}.Facts().OldestTested, "rke2": machines.RKE2{}.Facts().OldestTested},
 	}
 	c.spread = &spread.Reconciler{Client: c.client, Live: c.client, Provider: infra, Recorder: recorder, Clock: time, Metrics: metrics}
 	return c
@@ -105,10 +111,9 @@ func (c *controllers) shown(t *testing.T, o *integration.Objects) string {
 	return strings.Join(strings.Fields(text.String()), " ")
 }
 
-func TestPlanExplainsProblems(t *testing.T) {
-	t.Parallel()
-	c := newControllers(t)
-	environment := integration.Environment{
+// environment returns a management cluster whose rows are also shown by kubectl fd plan.
+func (c *controllers) environment() integration.Environment {
+	return integration.Environment{
 		Client: c.client, Namespace: "ns", Provider: providertest.Provider{Seen: c.seen}, Domains: [3]string{"a", "b", "c"}, AcceptsAll: true,
 		Group: providertest.GroupVersion.Group, ClusterKind: "Cluster", MachineKind: "Machine",
 		Cluster: func(provider.Cluster) {}, Machine: func(client.Object) {},
@@ -124,5 +129,63 @@ func TestPlanExplainsProblems(t *testing.T) {
 			}
 		},
 	}
+}
+
+func TestPlanExplainsProblems(t *testing.T) {
+	t.Parallel()
+	environment := newControllers(t).environment()
 	environment.Run(t, integration.Rows())
+}
+
+func TestPlanExplainsProblemsOfRKE2ControlPlanes(t *testing.T) {
+	t.Parallel()
+	c := newControllers(t, providertest.RKE2Kind("v1beta2"))
+	// of creates an RKE2ControlPlane instead of the row's control plane.
+	of := func(change func(*integration.Objects, *unstructured.Unstructured)) func(*integration.Objects) {
+		return func(o *integration.Objects) {
+			plane := providertest.RKE2ControlPlane(o.ControlPlane.ObjectMeta, "v1beta2", len(o.Machines), o.ControlPlane.Spec.MachineTemplate.Spec.InfrastructureRef)
+			o.ControlPlane, o.Cluster.Spec.ControlPlaneRef.Kind = nil, plane.GetKind()
+			change(o, plane)
+			providertest.ReportRKE2(plane, nil)
+			NewWithT(t).Expect(c.client.Create(t.Context(), plane)).To(Succeed())
+		}
+	}
+	row := func(name, reason, message string, change func(*integration.Objects, *unstructured.Unstructured)) integration.Row {
+		return integration.Row{Name: name, ControlPlane: "aab", Change: of(change), Condition: faultlinev1.ControlPlaneBalancedCondition,
+			Status: metav1.ConditionFalse, Reason: reason, Message: []string{message}}
+	}
+	moves := row("rke2-moves", faultlinev1.ReasonMoving, "Machine rke2-moves-cp-0 is moved from %a to %c", func(*integration.Objects, *unstructured.Unstructured) {})
+	moves.Moves = true
+	even := row("rke2-even", faultlinev1.ReasonEvenReplicas, "RKE2ControlPlane rke2-even has spec.replicas 4: set an odd number",
+		func(*integration.Objects, *unstructured.Unstructured) {})
+	even.ControlPlane = "aaab"
+	environment := c.environment()
+	environment.Run(t, []integration.Row{
+		moves, even,
+		row("rke2-rollout", faultlinev1.ReasonControlPlaneNotSupported, "RKE2ControlPlane rke2-rollout has no field rollout.after: set spec.distribution.controlPlane.rebalance to SurgeOne or Advise",
+			func(o *integration.Objects, _ *unstructured.Unstructured) {
+				o.Wanted().ControlPlane.Rebalance = faultlinev1.ControlPlaneRebalanceRolloutAfter
+			}),
+		row("rke2-legacy", faultlinev1.ReasonControlPlaneNotSupported, "RKE2ControlPlane rke2-legacy has the annotation controlplane.cluster.x-k8s.io/legacy",
+			func(_ *integration.Objects, plane *unstructured.Unstructured) {
+				plane.SetAnnotations(map[string]string{"controlplane.cluster.x-k8s.io/legacy": ""})
+			}),
+	})
+}
+
+func TestPlanExplainsAnUntestedVersionOfRKE2(t *testing.T) {
+	t.Parallel()
+	c := newControllers(t, providertest.RKE2Kind("v1beta2"))
+	c.rebalance.Versions = nil
+	environment := c.environment()
+	environment.Run(t, []integration.Row{{
+		Name: "rke2-unknown", ControlPlane: "aab", Condition: faultlinev1.ControlPlaneBalancedCondition, Status: metav1.ConditionFalse,
+		Reason: faultlinev1.ReasonControlPlaneVersionNotTested, Message: []string{"the version of the rke2 control-plane provider is unknown", "--rke2-control-plane-version"},
+		Change: func(o *integration.Objects) {
+			plane := providertest.RKE2ControlPlane(o.ControlPlane.ObjectMeta, "v1beta2", 3, o.ControlPlane.Spec.MachineTemplate.Spec.InfrastructureRef)
+			o.ControlPlane, o.Cluster.Spec.ControlPlaneRef.Kind = nil, plane.GetKind()
+			providertest.ReportRKE2(plane, nil)
+			NewWithT(t).Expect(c.client.Create(t.Context(), plane)).To(Succeed())
+		},
+	}})
 }

@@ -57,8 +57,8 @@ func TestStayingMachines(t *testing.T) {
 			workers("its template names another failure domain, b: delete these Machines one after the other")}},
 		"the control plane is of another kind": {"", func(c *report.Cluster) {
 			c.Wanted.ControlPlane.Rebalance, c.Wanted.Workers.Rebalance = surge, delete
-			c.Conditions = []metav1.Condition{{Type: faultlinev1.ControlPlaneBalancedCondition, Reason: faultlinev1.ReasonControlPlaneNotSupported, Message: "To be moved: x\nit is a RKE2ControlPlane"}}
-		}, []report.Staying{controlPlane("ControlPlaneBalanced is False, To be moved: x it is a RKE2ControlPlane")}},
+			c.Conditions = []metav1.Condition{{Type: faultlinev1.ControlPlaneBalancedCondition, Reason: faultlinev1.ReasonControlPlaneNotSupported, Message: "To be moved: x\nit is a K3sControlPlane"}}
+		}, []report.Staying{controlPlane("ControlPlaneBalanced is False, To be moved: x it is a K3sControlPlane")}},
 		"the control plane waits for something that ends": {"", func(c *report.Cluster) {
 			c.Wanted.ControlPlane.Rebalance, c.Wanted.Workers.Rebalance = surge, delete
 			c.Conditions = []metav1.Condition{{Type: faultlinev1.ControlPlaneBalancedCondition, Reason: faultlinev1.ReasonStabilizing, Message: "wait"}}

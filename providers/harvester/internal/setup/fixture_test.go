@@ -27,8 +27,8 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	"github.com/faultline-io/faultline/shared/controllers"
 	"github.com/faultline-io/faultline/shared/integration"
+	"github.com/faultline-io/faultline/shared/machines"
 	"github.com/faultline-io/faultline/shared/manager"
-	"github.com/faultline-io/faultline/shared/rebalance"
 )
 
 // waitTimeout is the timeout of waits. It is long because the machine can be busy; only a failing test waits that long.
@@ -132,7 +132,7 @@ func (w *fixture) manage(watchFilter string) func() {
 	return integration.Start(w.t, w.config, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return setup.Add(ctx, mgr, setup.Options{
 			WatchFilter: watchFilter, Namespace: w.name, Metrics: w.metrics, Clusters: 5, Machines: 20, Labels: 5, Workloads: 2,
-			Common: controllers.Options{KubeadmVersion: rebalance.OldestTested},
+			Common: controllers.Options{Versions: map[string]string{"kubeadm": machines.Kubeadm{}.Facts().OldestTested}},
 		})
 	})
 }

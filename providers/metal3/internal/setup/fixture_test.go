@@ -25,8 +25,8 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	"github.com/faultline-io/faultline/shared/controllers"
 	"github.com/faultline-io/faultline/shared/integration"
+	"github.com/faultline-io/faultline/shared/machines"
 	"github.com/faultline-io/faultline/shared/manager"
-	"github.com/faultline-io/faultline/shared/rebalance"
 )
 
 // timeout is a timeout for busy machines; only a failing test waits that long.
@@ -110,7 +110,7 @@ func (f *fixture) manage(watchFilter string) func() {
 	return integration.Start(f.t, f.config, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		return setup.Add(ctx, mgr, setup.Options{
 			WatchFilter: watchFilter, Metrics: f.metrics, Clusters: 5, Machines: 20, DataTemplates: 2, Data: 5, Workloads: 2,
-			Common: controllers.Options{KubeadmVersion: rebalance.OldestTested},
+			Common: controllers.Options{Versions: map[string]string{"kubeadm": machines.Kubeadm{}.Facts().OldestTested}},
 		})
 	})
 }

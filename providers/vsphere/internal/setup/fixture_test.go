@@ -32,8 +32,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	"github.com/faultline-io/faultline/shared/controllers"
 	"github.com/faultline-io/faultline/shared/integration"
+	"github.com/faultline-io/faultline/shared/machines"
 	"github.com/faultline-io/faultline/shared/manager"
-	"github.com/faultline-io/faultline/shared/rebalance"
 )
 
 // timeout is long enough for a busy machine; only failing tests wait that long.
@@ -123,7 +123,7 @@ func (w *fixture) start() {
 			Metrics: w.metrics, RetryAfter: cmp.Or(w.pause, time.Second),
 			Clusters: 5, Machines: 20, VMs: 20, Zones: 5, Identities: 1,
 			ClusterModules: w.modules,
-			Common:         controllers.Options{KubeadmVersion: rebalance.OldestTested},
+			Common:         controllers.Options{Versions: map[string]string{"kubeadm": machines.Kubeadm{}.Facts().OldestTested}},
 		})
 	})
 }
