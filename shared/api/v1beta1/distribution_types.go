@@ -115,9 +115,9 @@ type ControlPlaneDistribution struct {
 
 	// protectQuorum holds each control-plane machine that is being deleted, by the annotation
 	// pre-terminate.delete.hook.machine.cluster.x-k8s.io/faultline-quorum, until enough others are healthy, and releases one at a
-	// time. It is for control planes without a pre-terminate hook of their own: machines of a KubeadmControlPlane, and machines
-	// that have another pre-terminate hook, never get it. Set it to false before you uninstall Faultline, or machines that are
-	// deleted later wait forever. Defaults to false.
+	// time. It is for control planes without a pre-terminate hook of their own: machines of a KubeadmControlPlane or an
+	// RKE2ControlPlane, and machines that have another pre-terminate hook, never get it. Set it to false before you uninstall
+	// Faultline, or machines that are deleted later wait forever. Defaults to false.
 	// +optional
 	ProtectQuorum *bool `json:"protectQuorum,omitempty"`
 }
