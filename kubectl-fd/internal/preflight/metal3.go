@@ -213,8 +213,9 @@ func consumerOf(host *unstructured.Unstructured) string {
 // hostsOfMachines finds machines whose host does not refer back to them: upstream only checks the annotation of the machine.
 func hostsOfMachines(e *examination) {
 	e.each(Stops, "Hosts", func(machine *unstructured.Unstructured) string {
-		_, name, found := strings.Cut(machine.GetAnnotations()[hostOf], "/")
-		if !found {
+		value := machine.GetAnnotations()[hostOf]
+		name := value[strings.LastIndexByte(value, '/')+1:]
+		if name == "" {
 			return ""
 		}
 		for i := range e.Objects["BareMetalHost"] {

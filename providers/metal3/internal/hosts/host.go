@@ -5,6 +5,7 @@ package hosts
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -203,6 +204,13 @@ func keptFor(host *bmov1alpha1.BareMetalHost) string {
 		return ""
 	}
 	return ref.Name
+}
+
+// Named returns the name of the host that a Metal3Machine has or has tried to claim according to its annotation, "" if it has none. The
+// namespace in the annotation is ignored: a host is always in the namespace of its machine.
+func Named(machine metav1.Object) string {
+	value := machine.GetAnnotations()[infrav1.HostAnnotation]
+	return value[strings.LastIndexByte(value, '/')+1:]
 }
 
 // BelongsTo reports whether the host is claimed by the machine.

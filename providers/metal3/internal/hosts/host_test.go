@@ -172,3 +172,10 @@ func TestVacant(t *testing.T) {
 	external.Spec.Online = true // it must not be powered off
 	g.Expect(hosts.Vacant(external)).To(BeTrue())
 }
+
+func TestTheNameOfAHostIsReadInOneWay(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{"": "", "ns/host": "host", "elsewhere/host": "host", "host": "host", "a/b/host": "host", "ns/": ""} {
+		NewWithT(t).Expect(hosts.Named(&metav1.ObjectMeta{Annotations: map[string]string{infrav1.HostAnnotation: value}})).To(Equal(want), value)
+	}
+}

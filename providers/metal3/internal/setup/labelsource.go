@@ -6,7 +6,6 @@ package setup
 import (
 	"context"
 	"maps"
-	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -32,7 +31,7 @@ var _ nodes.LabelSource = LabelSource{}
 
 // Labels returns the labels to copy from the machine's host, or nil while the machine has no host.
 func (s LabelSource) Labels(ctx context.Context, cluster provider.Cluster, machine client.Object) (*nodes.Labels, error) {
-	_, name, _ := strings.Cut(machine.GetAnnotations()[infrav1.HostAnnotation], "/")
+	name := hosts.Named(machine)
 	if name == "" {
 		return nil, nil
 	}

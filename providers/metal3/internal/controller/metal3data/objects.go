@@ -6,7 +6,6 @@ package metal3data
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/render"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
@@ -40,7 +40,7 @@ func (r *Reconciler) readObjects(ctx context.Context, s *scope) (problem string,
 	if err := r.readMachine(ctx, s); err != nil || s.machine == nil {
 		return "", err
 	}
-	name := hostName(s.metal3Machine)
+	name := hosts.Named(s.metal3Machine)
 	host := &bmov1alpha1.BareMetalHost{}
 	switch found, err := r.find(ctx, s.data, name, host); {
 	case err != nil:
@@ -82,16 +82,6 @@ func (r *Reconciler) find(ctx context.Context, data *infrav1.Metal3Data, name st
 	default:
 		return false, fmt.Errorf("reading %T %s: %w", into, name, err)
 	}
-}
-
-// hostName returns the name of the machine's host, or "" if it has none. The namespace in the annotation is ignored: a host is
-// always in the namespace of its machine.
-func hostName(machine *infrav1.Metal3Machine) string {
-	value := machine.Annotations[infrav1.HostAnnotation]
-	if _, name, ok := strings.Cut(value, "/"); ok {
-		return name
-	}
-	return value
 }
 
 // ownerName returns the name of the owner of the kind, in any version of our API group.

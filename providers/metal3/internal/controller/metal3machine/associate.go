@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,7 +77,7 @@ func (r *Reconciler) associate(ctx context.Context, s *scope) (reconcile.Progres
 
 // findOrClaimHost returns the host that a machine without a known host has already tried to claim, or claims one.
 func (r *Reconciler) findOrClaimHost(ctx context.Context, s *scope) (reused bool, _ reconcile.Progress, err error) {
-	if name := annotatedHost(s.infra); name != "" {
+	if name := hosts.Named(s.infra); name != "" {
 		if s.host, err = r.Hosts.Recover(ctx, s.key(), name); err != nil || s.host != nil {
 			return false, reconcile.Proceed, err
 		}
@@ -214,11 +213,4 @@ func (r *Reconciler) waitForHost(s *scope, why distribution.Refusal) {
 
 func setHostAnnotation(s *scope, name string) {
 	metav1.SetMetaDataAnnotation(&s.infra.ObjectMeta, infrav1.HostAnnotation, client.ObjectKey{Namespace: s.infra.Namespace, Name: name}.String())
-}
-
-// annotatedHost returns the name of the host that the machine has or has tried to claim. The namespace in the annotation is
-// ignored: a host is always in the namespace of its machine.
-func annotatedHost(infra *infrav1.Metal3Machine) string {
-	value := infra.Annotations[infrav1.HostAnnotation]
-	return value[strings.LastIndex(value, "/")+1:]
 }

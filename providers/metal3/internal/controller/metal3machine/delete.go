@@ -24,7 +24,7 @@ import (
 // findHost ensures that no claim is missed: a claim made just before the deletion, or before a restart, may not be in the cache.
 func (r *Reconciler) findHost(ctx context.Context, s *scope) (reconcile.Progress, error) {
 	r.Hosts.Inventory.Forget(s.key())
-	if name := annotatedHost(s.infra); s.host == nil && name != "" {
+	if name := hosts.Named(s.infra); s.host == nil && name != "" {
 		var err error
 		if s.host, err = r.Hosts.Recover(ctx, s.key(), name); err != nil {
 			return reconcile.Wait, err

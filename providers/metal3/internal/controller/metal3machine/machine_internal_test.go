@@ -125,13 +125,3 @@ func TestAddresses(t *testing.T) {
 		{Type: clusterv1.MachineHostName, Address: "node-1"}, {Type: clusterv1.MachineInternalDNS, Address: "node-1"},
 	}))
 }
-
-func TestAnnotatedHost(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	for value, want := range map[string]string{"": "", "ns/host": "host", "elsewhere/host": "host", "host": "host"} {
-		metal3 := &infrav1.Metal3Machine{}
-		metav1.SetMetaDataAnnotation(&metal3.ObjectMeta, infrav1.HostAnnotation, value)
-		g.Expect(annotatedHost(metal3)).To(Equal(want))
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
@@ -26,7 +27,7 @@ func (r *Reconciler) newScope(ctx context.Context, infra *infrav1.Metal3Machine,
 	if s.template, s.lostTemplate, err = r.readTemplate(ctx, infra); err != nil {
 		return nil, err
 	}
-	s.host, err = r.Hosts.Find(ctx, s.key(), annotatedHost(infra))
+	s.host, err = r.Hosts.Find(ctx, s.key(), hosts.Named(infra))
 	return s, err
 }
 

@@ -7,7 +7,6 @@ package metal3remediation
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -150,7 +149,7 @@ func (r *Reconciler) hostOf(ctx context.Context, machine *clusterv1.Machine) (*b
 	if err := r.Client.Get(ctx, key, metal3); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	_, name, _ := strings.Cut(metal3.Annotations[infrav1.HostAnnotation], "/")
+	name := hosts.Named(metal3)
 	if name == "" {
 		return nil, nil
 	}
