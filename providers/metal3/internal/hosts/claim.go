@@ -53,7 +53,8 @@ type Claim struct {
 
 // Claim makes the machine the consumer of the host in a single request, which the API server rejects if the host has changed
 // since it was read. In that case, or if the host is not free, Claim returns ErrHostChanged, and the inventory does not offer the
-// host again until it has observed a newer version. Claim returns ErrRefused for a host that the machine should not retry soon.
+// host again until it has observed a newer version. Claim returns ErrRefused for a host that the machine should not retry soon. It returns
+// the host and a patch.RemovedError if the API server has stored the consumer but not all labels and annotations.
 func (h *Hosts) Claim(ctx context.Context, chosen Host, claim Claim) (*bmov1alpha1.BareMetalHost, error) {
 	host, err := h.read(ctx, chosen)
 	if client.IgnoreNotFound(err) != nil {
@@ -65,14 +66,19 @@ func (h *Hosts) Claim(ctx context.Context, chosen Host, claim Claim) (*bmov1alph
 	}
 	before := host.DeepCopy()
 	setConsumer(host, claim)
-	if err := h.patch(ctx, host, before); err != nil {
+	machine := types.NamespacedName{Namespace: claim.Machine.GetNamespace(), Name: claim.Machine.GetName()}
+	err = h.patch(ctx, host, before)
+	if _, sent := patch.Sent(err); (err == nil || sent) && BelongsTo(host, machine) {
+		return host, err
+	}
+	if err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			h.Inventory.Invalidate(chosen)
 			return nil, ErrHostChanged
 		}
-		return nil, h.recordRefusal(Observe(before), types.NamespacedName{Namespace: claim.Machine.GetNamespace(), Name: claim.Machine.GetName()}, err)
+		return nil, h.recordRefusal(Observe(before), machine, err)
 	}
-	return host, nil
+	return nil, h.refuse(Observe(host), machine, errors.New("the API server does not store spec.consumerRef"))
 }
 
 // read returns the host from the cache, or from the API server if the inventory has a newer version: the inventory records this
@@ -124,7 +130,7 @@ func (h *Hosts) Adopt(ctx context.Context, host *bmov1alpha1.BareMetalHost, mach
 	if moveUnblocked {
 		metav1.SetMetaDataAnnotation(&host.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "true")
 	}
-	return h.patchPersistently(ctx, host, before)
+	return h.patch(ctx, host, before)
 }
 
 // unlabelSecret removes the cluster name label from the BMC Secret of a host that its machine owns. The provider that set the
@@ -145,18 +151,19 @@ func withoutOwner(refs []metav1.OwnerReference, machine string) []metav1.OwnerRe
 	})
 }
 
-// patch sends the changes and fails with a conflict if the host has been written since before was read.
+// patch sends the changes and fails with a conflict if the host has been written since before was read. It returns a patch.RemovedError
+// if the API server does not store labels and annotations, or another actor reverts them.
 func (h *Hosts) patch(ctx context.Context, host, before *bmov1alpha1.BareMetalHost) error {
-	if err := h.Client.Patch(ctx, host, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("patching BareMetalHost %s: %w", before.Name, err)
-	}
-	h.Inventory.Upsert(Observe(host))
-	return nil
+	return h.write(ctx, &h.repeats, host, before)
 }
 
-// patchPersistently is patch for changes that must persist: it returns a patch.RemovedError if another actor reverts them.
-func (h *Hosts) patchPersistently(ctx context.Context, host, before *bmov1alpha1.BareMetalHost) error {
-	err := h.repeats.Write(ctx, h.Client, before, host)
+// patchOnce is patch for an annotation that the operator removes when it has acted on it.
+func (h *Hosts) patchOnce(ctx context.Context, host, before *bmov1alpha1.BareMetalHost) error {
+	return h.write(ctx, nil, host, before)
+}
+
+func (h *Hosts) write(ctx context.Context, repeats *patch.Repeats, host, before *bmov1alpha1.BareMetalHost) error {
+	err := repeats.Write(ctx, h.Client, before, host)
 	if _, sent := patch.Sent(err); err == nil || sent {
 		h.Inventory.Upsert(Observe(host))
 	}

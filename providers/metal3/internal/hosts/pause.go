@@ -83,7 +83,7 @@ func (h *Hosts) Resume(ctx context.Context, host *bmov1alpha1.BareMetalHost, clu
 		delete(host.Annotations, bmov1alpha1.StatusAnnotation)
 	}
 	metav1.SetMetaDataAnnotation(&host.ObjectMeta, clusterctlv1.BlockMoveAnnotation, "true")
-	return h.patchPersistently(ctx, host, before)
+	return h.patch(ctx, host, before)
 }
 
 // labelSecret sets the cluster name label on the Secret of the host's BMC, or removes it if cluster is "". It does not read the

@@ -20,7 +20,7 @@ const hardReboot = `{"mode":"` + string(bmov1alpha1.RebootModeHard) + `"}`
 
 // PowerOff powers the host off until PowerOn is called. Annotations of other actors that keep it off are not changed.
 func (h *Hosts) PowerOff(ctx context.Context, host *bmov1alpha1.BareMetalHost, remediation types.UID) error {
-	return h.annotate(ctx, host, rebootAnnotation(remediation), hardReboot, h.patchPersistently)
+	return h.annotate(ctx, host, rebootAnnotation(remediation), hardReboot, h.patch)
 }
 
 // PowerOn reverts PowerOff.
@@ -52,12 +52,12 @@ func PowerOffRequesters(host *bmov1alpha1.BareMetalHost) []string {
 // Restart requests a single reboot of a host that must not stay powered off. The operator removes the annotation when the host
 // has been rebooted.
 func (h *Hosts) Restart(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
-	return h.annotate(ctx, host, bmov1alpha1.RebootAnnotationPrefix, hardReboot, h.patch)
+	return h.annotate(ctx, host, bmov1alpha1.RebootAnnotationPrefix, hardReboot, h.patchOnce)
 }
 
 // MarkUnhealthy excludes the host from use until a user removes the annotation.
 func (h *Hosts) MarkUnhealthy(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
-	return h.annotate(ctx, host, infrav1.UnhealthyAnnotation, "", h.patchPersistently)
+	return h.annotate(ctx, host, infrav1.UnhealthyAnnotation, "", h.patch)
 }
 
 // annotate keeps an existing annotation, unless value is not empty and differs.
@@ -70,7 +70,7 @@ func (h *Hosts) annotate(ctx context.Context, host *bmov1alpha1.BareMetalHost, k
 	return write(ctx, host, before)
 }
 
-// patchFunc is Hosts.patch or Hosts.patchPersistently.
+// patchFunc is Hosts.patch or Hosts.patchOnce.
 type patchFunc func(ctx context.Context, host, before *bmov1alpha1.BareMetalHost) error
 
 func rebootAnnotation(remediation types.UID) string {

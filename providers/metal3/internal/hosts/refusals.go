@@ -79,6 +79,11 @@ func (h *Hosts) recordRefusal(host Host, machine types.NamespacedName, cause err
 		h.Inventory.Forget(machine)
 		return cause
 	}
+	return h.refuse(host, machine, cause)
+}
+
+// refuse sets the host aside for the machine.
+func (h *Hosts) refuse(host Host, machine types.NamespacedName, cause error) error {
 	h.refusals.record(machineAndHost{machine, host.Key()}, host.Version, cause, h.Clock.Now())
 	return fmt.Errorf("%w: %w", ErrRefused, cause)
 }

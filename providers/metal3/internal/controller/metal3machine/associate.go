@@ -167,6 +167,9 @@ func (r *Reconciler) claimHost(ctx context.Context, s *scope, requirements hosts
 		if errors.Is(err, hosts.ErrHostChanged) || errors.Is(err, hosts.ErrRefused) {
 			continue
 		}
+		if host != nil {
+			err = s.patch.Tolerate(err)
+		}
 		if err != nil {
 			markUnassociated(s, infrav1.Metal3MachineAssociateBareMetalHostFailedReason, writeFailure(chosen.Name, err))
 			return false, reconcile.Wait, err
