@@ -125,6 +125,27 @@ func (p *unhealthyMachine) volume() *storagev1.VolumeAttachment {
 	return attachment
 }
 
+func TestARemediationWhoseFinalizerAPolicyRemovesLeavesTheHostAndTheNodeAlone(t *testing.T) {
+	t.Parallel()
+	p := newUnhealthyMachine(t)
+	keep := p.user().Strip(&infrav1.Metal3Remediation{ObjectMeta: p.meta("example"), Spec: infrav1.Metal3RemediationSpec{
+		Strategy: infrav1.RemediationStrategy{Type: infrav1.RebootRemediation, RetryLimit: 1, TimeoutSeconds: 600},
+	}}, infrav1.RemediationFinalizer)
+	remediation := p.remediate(1)
+	p.waitForPhase(remediation, infrav1.RemediationRunning)
+	p.Consistently(func(g Gomega) {
+		g.Expect(p.host(p.key.Name).Annotations).NotTo(HaveKey(p.annotation(remediation)))
+		g.Expect(p.node().Spec.Taints).NotTo(outOfService())
+	}, "1s").Should(Succeed())
+	keep()
+	p.Eventually(func() []string {
+		p.get(remediation)
+		return remediation.Finalizers
+	}).Should(ConsistOf(infrav1.RemediationFinalizer))
+	p.waitForPhase(remediation, infrav1.RemediationWaiting)
+	p.Eventually(func() []corev1.Taint { return p.node().Spec.Taints }).ShouldNot(outOfService())
+}
+
 func TestRemediationRebootsHost(t *testing.T) {
 	t.Parallel()
 	p := newUnhealthyMachine(t)

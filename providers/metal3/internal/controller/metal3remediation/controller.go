@@ -42,7 +42,7 @@ type Reconciler struct {
 	controller controller.Controller
 }
 
-// scope holds the state of one reconcile. It holds data only.
+// scope holds the state of one reconcile. It holds data and the pending changes of the remediation.
 type scope struct {
 	remediation *infrav1.Metal3Remediation
 	// machine is nil if it was deleted; cluster is nil if it was deleted or is unknown.
@@ -51,7 +51,8 @@ type scope struct {
 	// host is nil if the machine has none.
 	host *bmov1alpha1.BareMetalHost
 	// node is nil until it has been read, or if it does not exist.
-	node *corev1.Node
+	node  *corev1.Node
+	patch *patch.Patch
 }
 
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=metal3remediations,verbs=get;list;watch;patch
@@ -91,6 +92,11 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) (time.Duration, erro
 	if err != nil {
 		return 0, err
 	}
+	if situation.phase == infrav1.RemediationRunning {
+		if err := r.keepFinalizer(ctx, s); err != nil {
+			return 0, err
+		}
+	}
 	if situation.backedUp {
 		if err := r.watchNodes(ctx, s); err != nil {
 			return 0, err
@@ -102,6 +108,15 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) (time.Duration, erro
 	}
 	r.record(s, next)
 	return next.after, nil
+}
+
+// keepFinalizer adds the finalizer if it was removed, or not stored by the API server. Without it, nothing would power the host on and take
+// the Node back into service.
+func (r *Reconciler) keepFinalizer(ctx context.Context, s *scope) error {
+	if !controllerutil.AddFinalizer(s.remediation, infrav1.RemediationFinalizer) {
+		return nil
+	}
+	return s.patch.StoreSpec(ctx, r.Client, s.remediation)
 }
 
 // record writes the result of the step. It adds the finalizer before anything is done to the host.
@@ -127,8 +142,8 @@ func (r *Reconciler) now() *metav1.Time {
 func (s *scope) Owner() *clusterv1.Cluster { return s.cluster }
 
 // newScope reads all objects except the Node.
-func (r *Reconciler) newScope(ctx context.Context, remediation *infrav1.Metal3Remediation, _ *patch.Patch) (*scope, error) {
-	s := &scope{remediation: remediation}
+func (r *Reconciler) newScope(ctx context.Context, remediation *infrav1.Metal3Remediation, p *patch.Patch) (*scope, error) {
+	s := &scope{remediation: remediation, patch: p}
 	machine, err := reconcile.OwnerMachine(ctx, r.Client, remediation)
 	if err != nil || machine == nil {
 		return s, err
