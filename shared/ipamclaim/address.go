@@ -71,7 +71,7 @@ func (o Owner) use(ctx context.Context, claim *ipamclusterv1.IPAddressClaim, poo
 	if problem, err := o.Unusable(ctx, claim, claimKind); err != nil || problem != "" {
 		return Answer{Problem: problem}, err
 	}
-	if err := o.adopt(ctx, claim); err != nil {
+	if err := o.Adopt(ctx, claim); err != nil {
 		return Answer{}, err
 	}
 	if claim.Spec.PoolRef != pool {

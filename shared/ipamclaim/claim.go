@@ -57,9 +57,9 @@ func (o Owner) owns(claim client.Object) bool {
 	return slices.ContainsFunc(claim.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == o.Object.GetUID() })
 }
 
-// adopt sets the owner reference and finalizer on a claim that a user created in advance, or that another manager created and
+// Adopt sets the owner reference and finalizer on a claim that a user created in advance, or that another manager created and
 // protected differently.
-func (o Owner) adopt(ctx context.Context, claim client.Object) error {
+func (o Owner) Adopt(ctx context.Context, claim client.Object) error {
 	before := claim.DeepCopyObject().(client.Object)
 	changed := controllerutil.AddFinalizer(claim, o.Finalizer)
 	if !o.owns(claim) {

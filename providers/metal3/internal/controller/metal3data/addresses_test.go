@@ -92,6 +92,23 @@ func TestAddressOfAMetal3Pool(t *testing.T) {
 	f.Expect(f.content("m-1-metadata", "metaData")).To(HavePrefix("dns: 10.0.0.53\nip: 10.0.0.5\n"))
 }
 
+func TestAFinalizerThatIsRemovedFromAClaimOfAMetal3PoolIsRestored(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.start()
+	f.pool()
+	data := f.machineWithData(metal3Pool)
+	claim := claimed(f, &ipamv1.IPClaim{ObjectMeta: f.meta("t-4-p")})
+	before := claim.DeepCopy()
+	claim.Finalizers, claim.OwnerReferences = nil, nil
+	f.Expect(f.client.Patch(t.Context(), claim, client.MergeFrom(before))).To(Succeed())
+	f.Eventually(func(g Gomega) {
+		g.Expect(f.client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)).To(Succeed())
+		g.Expect(claim.Finalizers).To(ConsistOf(infrav1.DataFinalizer))
+		g.Expect(metav1.IsControlledBy(claim, data)).To(BeTrue())
+	}).Should(Succeed())
+}
+
 func TestAddressOfAClusterAPIPool(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -53,6 +53,9 @@ func (m metal3Pools) Address(ctx context.Context, s *scope, pool render.Pool) (*
 	if problem, err := m.owner(s).Unusable(ctx, claim, ipClaimKind); err != nil || problem != "" {
 		return nil, problem, err
 	}
+	if err := m.owner(s).Adopt(ctx, claim); err != nil {
+		return nil, "", err
+	}
 	if claim.Status.Address == nil {
 		problem, err := m.claimProblem(ctx, s, claim, pool)
 		return nil, problem, err
