@@ -181,6 +181,10 @@ func machineFaults() []Fault {
 			Takes: []string{"namespace", "vm"}, Set: forVM(controllers.PowersOff),
 		},
 		{
+			Name: "no-virt-controller", Is: "virt-controller does not process the virtual machine, as while it is down",
+			Breaks: "A virtual machine has a status, and its instance a phase.", Takes: []string{"namespace", "vm"}, Set: forVM(controllers.NoVirtController),
+		},
+		{
 			Name: "no-cleanup", Is: "Harvester does not remove its finalizer from the deleted virtual machine, as when a snapshot of it is missing",
 			Breaks: "A deleted virtual machine that has stopped is removed.", Takes: []string{"namespace", "vm"}, Set: forVM(controllers.NoCleanup),
 		},

@@ -362,6 +362,16 @@ func TestRunStrategyAfterHalt(t *testing.T) {
 	}
 }
 
+func TestNoVirtController(t *testing.T) {
+	s := newFixture(t)
+	end := s.setFault("no-virt-controller", s.namespace, "vm")
+	s.create("vm")
+	s.Eventually(func() []string { return s.vm("vm").Finalizers }).ShouldNot(BeEmpty(), "Harvester processes it")
+	s.Consistently(func() kubevirtv1.VirtualMachinePrintableStatus { return s.vm("vm").Status.PrintableStatus }, "300ms").Should(BeEmpty())
+	end()
+	s.waitForRunning("vm")
+}
+
 func TestNoCleanup(t *testing.T) {
 	s := newFixture(t)
 	end := s.setFault("no-cleanup", s.namespace, "vm")

@@ -144,6 +144,14 @@ func (s *Simulator) NeedsMigration(tb testing.TB) {
 	}
 }
 
+// NeedsSimulatedKubeVirt skips a test of a fault of virt-controller if that is the real one.
+func (s *Simulator) NeedsSimulatedKubeVirt(tb testing.TB) {
+	tb.Helper()
+	if s.kubeVirt != nil {
+		tb.Skip("the real virt-controller has no such fault")
+	}
+}
+
 // Client returns an administrator's client, which bypasses all network faults.
 func (s *Simulator) Client() client.WithWatch { return s.client }
 

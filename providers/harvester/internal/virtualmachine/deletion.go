@@ -4,6 +4,7 @@
 package virtualmachine
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -57,7 +58,7 @@ func (l Deletion) since(now time.Time) time.Time {
 func (l Deletion) finalizersMessage() string {
 	if l.VMI != nil {
 		return fmt.Sprintf("its instance is %s and has the finalizers %s: see its events, and those of its Pod, in Harvester",
-			l.VMI.Status.Phase, strings.Join(l.VMI.Finalizers, ", "))
+			cmp.Or(string(l.VMI.Status.Phase), "not processed by virt-controller"), strings.Join(l.VMI.Finalizers, ", "))
 	}
 	if names := strings.Join(l.VM.Finalizers, ", "); strings.Contains(names, snapshotFinalizer) {
 		return fmt.Sprintf("it has the finalizers %s, and Harvester cannot remove its snapshots: see Harvester's log, and remove its "+

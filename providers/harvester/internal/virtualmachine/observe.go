@@ -31,7 +31,7 @@ type Observed struct {
 	Host string
 	// Problem is what blocks the virtual machine; the zero value if nothing does.
 	Problem Problem
-	// Waiting is what the virtual machine waits for without a problem, as KubeVirt reports it.
+	// Waiting is what the virtual machine waits for without a problem.
 	Waiting string
 	// Interfaces lists the interfaces of its networks, in their order.
 	Interfaces []Interface
@@ -61,8 +61,11 @@ type ExternalState struct {
 // Observe returns the state of a virtual machine and its instance, which may be nil.
 func Observe(vm *kubevirtv1.VirtualMachine, vmi *kubevirtv1.VirtualMachineInstance, external ExternalState) Observed {
 	o := Observed{Problem: findProblem(&problemChecks{vm, vmi, external}), Waiting: string(vm.Status.PrintableStatus)}
-	if vmi != nil && lacksVolumes(vmi, external) {
+	switch {
+	case vmi != nil && lacksVolumes(vmi, external):
 		o.Waiting = "its PersistentVolumeClaims are not bound yet; if this persists, see their events in Harvester"
+	case vmi == nil && vm.Status.PrintableStatus == "", vmi != nil && vmi.Status.Phase == kubevirtv1.VmPhaseUnset:
+		o.Waiting = "virt-controller has not processed it yet; if this persists, see the Deployment virt-controller of Harvester"
 	}
 	if vmi == nil {
 		return o

@@ -4,6 +4,7 @@
 package harvestermachine_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,25 @@ func TestMachineIsProvisionedInItsFailureDomain(t *testing.T) {
 	}
 	w.waitForReason(infra, infrav1.InfrastructureReadyCondition, infrav1.WaitingForNodeReason)
 	w.Expect(w.claims()).To(HaveLen(1))
+}
+
+func TestAMachineWaitsForVirtControllerThatIsDownAndSaysSo(t *testing.T) {
+	sim.NeedsSimulatedKubeVirt(t)
+	t.Parallel()
+	w := newFixture(t)
+	w.start()
+	fault := func(on bool) {
+		w.Expect(sim.SetFault(context.WithoutCancel(t.Context()), "no-virt-controller", on, w.name, "a")).To(Succeed())
+	}
+	fault(true)
+	t.Cleanup(func() { fault(false) })
+	infra := w.machine("a", "zone-2")
+	for _, condition := range []string{infrav1.VMProvisioningReadyCondition, infrav1.VMRunningCondition} {
+		w.Eventually(func() string { return conditions.GetMessage(w.latest(infra), condition) }).
+			Should(ContainSubstring("virt-controller has not processed it yet; if this persists, see the Deployment virt-controller of Harvester"))
+	}
+	fault(false)
+	w.waitForProvisioned(infra)
 }
 
 // Upstream reports the requested failure domain, even before the virtual machine exists, and never updates it.

@@ -32,6 +32,8 @@ const (
 	PowersOff Fault = "off"
 	// NoReset disables the setting vm-force-reset-policy.
 	NoReset Fault = "reset"
+	// NoVirtController keeps virt-controller from processing virtual machines.
+	NoVirtController Fault = "virt-controller"
 	// NoCleanup keeps Harvester's finalizer on deleted virtual machines.
 	NoCleanup Fault = "cleanup"
 	// Paused freezes running virtual machines.

@@ -51,6 +51,9 @@ func (r *instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	if wait := r.written.Wait(vmi); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
+	if r.faults.Has(controllers.NoVirtController, vmi) {
+		return ctrl.Result{}, nil
+	}
 	v, err := r.observe(ctx, vmi)
 	if err != nil {
 		return ctrl.Result{}, err

@@ -48,6 +48,9 @@ func (r *machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if wait := r.written.Wait(vm); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
+	if r.faults.Has(controllers.NoVirtController, vm) {
+		return r.harvester.Reconcile(ctx, req)
+	}
 	vmi, err := r.instance(ctx, vm)
 	if err != nil {
 		return ctrl.Result{}, err
