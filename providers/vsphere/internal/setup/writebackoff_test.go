@@ -10,6 +10,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -89,5 +91,24 @@ func TestConflictingWritesOfEveryControllerBackOff(t *testing.T) {
 		integration.Marked{Object: zone, Mark: infrav1.DeploymentZoneFinalizer},
 		integration.Marked{Object: identity, Mark: infrav1.VSphereClusterIdentityFinalizer},
 		integration.Marked{Object: &corev1.Secret{ObjectMeta: w.meta(identity.Spec.SecretName)}, Mark: infrav1.SecretIdentitySetFinalizer},
+	)
+}
+
+// This covers objects that the controllers above write besides their own. A label on a Machine is missing: its removal triggers no reconcile.
+func TestConflictingWritesOfOtherObjectsBackOff(t *testing.T) {
+	// Not in parallel with other tests, whose objects trigger its controllers, and whose failure domains the policies change.
+	w := newFixture(t, simulator.ThreeZones())
+	w.stop()
+	quarrel, config := w.user().Contention(apiServer, "")
+	w.config = config
+	w.start()
+	zone := w.threeZones()[0]
+	w.cluster("c")
+	w.machine("c", "waiting", zone.Name, fromPools("pool")) // its claim is never fulfilled
+	claim := &ipamclusterv1.IPAddressClaim{ObjectMeta: w.meta("waiting-0-0")}
+	w.Eventually(func() error { return w.client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim) }).Should(Succeed())
+	quarrel.About(
+		integration.Marked{Object: &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Spec.FailureDomain}}, Mark: "VSphereDeploymentZone " + zone.Name},
+		integration.Marked{Object: claim, Mark: infrav1.IPAddressClaimFinalizer},
 	)
 }
