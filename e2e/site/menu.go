@@ -31,6 +31,7 @@ func menu() []entry {
 	return []entry{
 		{"", "docs/README.md", "Introduction"},
 		{"try-it", "README.md", "Try it"},
+		{"try-it/demo", "docs/demo.md", ""},
 		{"concepts", "", "Concepts"},
 		{"concepts/failure-domains", "docs/failure-domains.md", ""},
 		{"concepts/multi-tenancy", "docs/security.md", ""},

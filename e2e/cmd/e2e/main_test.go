@@ -20,6 +20,7 @@ func TestInvalidArgumentsAreRejected(t *testing.T) {
 		"--kills=3":                    "a subcommand is required",
 		"storm --kils=3":               `unknown flag --kils: see "e2e storm --help"`,
 		"demo metal3":                  `unexpected argument "metal3"`,
+		"record":                       "--output must be set",
 		"bench --manager=x":            "--manager and --release must be set together",
 		"release":                      "--version and --out must be set",
 		"kind":                         "an action is required: e2e kind up, or one of down, images, managers, template",
