@@ -4,7 +4,9 @@
 package e2e_test
 
 import (
+	"context"
 	"encoding/json"
+	"go/token"
 	"maps"
 	"math"
 	"os"
@@ -24,18 +26,23 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/util/annotations"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
+	"github.com/faultline-io/faultline/shared/version"
 )
 
 // exported returns the names of the metrics of failure domains and of load balancers.
 func exported(t *testing.T) map[string]bool {
 	t.Helper()
-	metrics, err := distribution.NewMetrics(prometheus.NewRegistry())
+	collector, err := distribution.NewMetrics(prometheus.NewRegistry())
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	descriptions := make(chan *prometheus.Desc)
-	go func() { metrics.Describe(descriptions); close(descriptions) }()
+	go func() { collector.Describe(descriptions); close(descriptions) }()
 	names, name := map[string]bool{lbv1.BalancersMetric: true}, regexp.MustCompile(`fqName: "([^"]+)"`)
 	for description := range descriptions {
 		names[name.FindStringSubmatch(description.String())[1]] = true
@@ -98,6 +105,33 @@ harvester_load_balancers{workload="cluster", ready="Unknown", reason="WaitingFor
 harvester_load_balancers{workload="vm", ready="False", reason="NoServers"} 0x60
 `
 
+// operated holds what two managers per provider and controller-runtime export in the same hour. No manager leads for vsphere, and the managers of
+// metal3 are gone for 20 minutes; those of harvester are replaced. The queue of a controller grows, that of another is long but shrinks, and
+// that of a program that is not Faultline's grows, too. vc-a rejects the account, vc-b works, vc-c is not used any more.
+const operated = `
+leader_election_master_status{job="capv", instance="a", name="capv-controller-manager-runtime"} 0x60
+leader_election_master_status{job="capv", instance="b", name="capv-controller-manager-runtime"} 1x40 0x19
+leader_election_master_status{job="capm3", instance="a", name="controller-leader-election-capm3"} 1x40
+leader_election_master_status{job="caphv", instance="a", name="1e1658d6.cluster.x-k8s.io"} 1x30
+leader_election_master_status{job="caphv", instance="b", name="1e1658d6.cluster.x-k8s.io"} 0x30 1x29
+leader_election_master_status{job="capi", instance="a", name="controller-leader-election-capi"} 0x60
+faultline_build_info{job="capv", instance="a", version="v2.0.0"} 1x60
+faultline_build_info{job="capv", instance="b", version="v2.0.0"} 1x60
+workqueue_depth{job="capv", instance="a", name="vspherevm", controller="vspherevm"} 0x60
+workqueue_depth{job="capv", instance="b", name="vspherevm", controller="vspherevm"} 0x30 1+3x29
+workqueue_depth{job="capv", instance="b", name="vspherecluster", controller="vspherecluster"} 100-1x60
+workqueue_depth{job="capi", instance="a", name="machine", controller="machine"} 1+3x60
+capv_vcenter_calls_total{server="vc-a", method="Login", result="error"} 0+1x60
+capv_vcenter_calls_total{server="vc-a", method="RetrieveServiceContent", result="success"} 0+1x60
+capv_vcenter_calls_total{server="vc-a", method="WaitForUpdatesEx", result="success"} 0+1x20 20x39
+capv_vcenter_calls_total{server="vc-b", method="WaitForUpdatesEx", result="success"} 0+1x60
+capv_vcenter_calls_total{server="vc-b", method="WaitForUpdatesEx", result="error"} 0+1x60
+capv_vcenter_calls_total{server="vc-c", method="Login", result="error"} 5x60
+faultline_webhook_certificate_expiration_timestamp_seconds{job="capv", instance="a"} 7776000x60
+faultline_webhook_certificate_expiration_timestamp_seconds{job="capv", instance="b"} 262800x60
+faultline_webhook_certificate_expiration_timestamp_seconds{job="capm3", instance="a"} 7776000x60
+`
+
 // found holds the series that a selector matches.
 type found struct {
 	series []storage.Series
@@ -113,7 +147,7 @@ func (*found) Warnings() annotations.Annotations { return nil }
 func stored(t *testing.T) storage.Queryable {
 	t.Helper()
 	var all []promql.Series
-	for line := range strings.Lines(strings.TrimSpace(series)) {
+	for line := range strings.Lines(strings.TrimSpace(series) + operated) {
 		described, values, err := parser.NewParser(parser.Options{}).ParseSeriesDesc(strings.TrimSpace(line))
 		NewWithT(t).Expect(err).NotTo(HaveOccurred(), line)
 		one := promql.Series{Metric: described}
@@ -153,6 +187,56 @@ func evaluate(t *testing.T, expression string, name func(map[string]string) stri
 	return values
 }
 
+// runbooks is the address of the runbooks of alerts.
+const runbooks = "https://github.com/faultline-io/faultline/blob/main/docs/monitoring/README.md#"
+
+// exportedByManagers returns the names of the metrics that every manager exports, and of those about vCenters.
+func exportedByManagers(t *testing.T) map[string]bool {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(version.Register(metrics.Registry)).To(Succeed())
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, "default", "x", nil, nil, resourcelock.ResourceLockConfig{Identity: "x"})
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, Name: "x", LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: time.Second,
+		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[int]{Name: "x"}).ShutDown()
+	families, err := metrics.Registry.Gather()
+	g.Expect(err).NotTo(HaveOccurred())
+	names := map[string]bool{}
+	for _, family := range families {
+		names[family.GetName()] = true
+	}
+	text := wordsIn(t, []token.Token{token.STRING}, "shared/manager", "providers/vsphere/internal/setup")
+	for _, name := range []string{"faultline_webhook_certificate_expiration_timestamp_seconds", "capv_vcenter_calls_total"} {
+		g.Expect(text).To(HaveKey(name))
+		names[name] = true
+	}
+	return names
+}
+
+// A provider whose lease the alert does not name would stop unnoticed.
+func TestAlertNamesEveryLease(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	rules, err := os.ReadFile(filepath.Join("..", "docs", "monitoring", "rules.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	var leases []string
+	for file, text := range goFiles(t, "providers") {
+		for _, found := range regexp.MustCompile(`LeaderElectionID: "([^"]+)"`).FindAllSubmatch(text, -1) {
+			if !strings.HasSuffix(file, "_test.go") {
+				leases = append(leases, string(found[1]))
+			}
+		}
+	}
+	g.Expect(len(leases)).To(BeNumerically(">=", 4))
+	named := regexp.MustCompile(`name=~"([^"]+)"`).FindSubmatch(rules)
+	g.Expect(named).NotTo(BeNil())
+	g.Expect(strings.Split(string(named[1]), "|")).To(ConsistOf(leases))
+}
+
 func TestAlertsFireAsExpected(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -160,11 +244,14 @@ func TestAlertsFireAsExpected(t *testing.T) {
 	g.Expect(errs).To(BeEmpty())
 	readme, err := os.ReadFile(filepath.Join("..", "docs", "monitoring", "README.md"))
 	g.Expect(err).NotTo(HaveOccurred())
+	known := exported(t)
+	maps.Copy(known, exportedByManagers(t))
 	fires := map[string]map[string]float64{}
 	for _, group := range groups.Groups {
 		for _, rule := range group.Rules {
-			g.Expect(uses(t, rule.Expr, exported(t))).NotTo(BeEmpty())
-			g.Expect(string(readme)).To(ContainSubstring("`" + rule.Alert + "`"))
+			g.Expect(uses(t, rule.Expr, known)).NotTo(BeEmpty())
+			g.Expect(rule.Annotations).To(HaveKeyWithValue("runbook_url", runbooks+strings.ToLower(rule.Alert)))
+			g.Expect(anchors(string(readme))).To(ContainElement(strings.ToLower(rule.Alert)), "docs/monitoring/README.md has no such heading")
 			fires[rule.Alert] = evaluate(t, rule.Expr, func(labels map[string]string) string {
 				var values []string
 				for _, label := range slices.Sorted(maps.Keys(labels)) {
@@ -182,6 +269,11 @@ func TestAlertsFireAsExpected(t *testing.T) {
 		"MachinesInOtherFailureDomain":   {"prod": 2},
 		"MachinesWaitForFailureDomain":   {"prod FailureDomainNotReady": 1},
 		"LoadBalancersNotReady":          {"PoolExhausted cluster": 2, "WaitingForAddress cluster": 1},
+
+		"FaultlineNoLeader":                  {"capv-controller-manager-runtime": 1, "controller-leader-election-capm3": 1},
+		"FaultlineWorkQueueGrows":            {"vspherevm": 88},
+		"FaultlineNoVCenterSession":          {"vc-a": 30},
+		"FaultlineWebhookCertificateExpires": {"capv": 259200},
 	}))
 }
 

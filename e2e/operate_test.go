@@ -1,0 +1,91 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+
+	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/manager"
+)
+
+// nodeMonitorGracePeriod is the default of kube-controller-manager's flag from Kubernetes 1.32.
+const nodeMonitorGracePeriod = 50 * time.Second
+
+// The page adds up defaults that are in the API, in the templates and in flags.
+func TestDurationsOfALostRackAreDocumented(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	text, err := os.ReadFile(filepath.Join(repository, "docs", "operate.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	page := string(text)
+	spec := faultlinev1.Distribution{}
+	health := healthCheckTimeout(t)
+	seconds := func(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) }
+	for field, value := range map[string]time.Duration{
+		"gracePeriodSeconds": spec.GracePeriod(), "holdPeriodSeconds": spec.HoldPeriod(), "stabilizationSeconds": spec.Stabilization(), "timeoutSeconds": health,
+	} {
+		g.Expect(page).To(ContainSubstring("`"+field+"` ("+seconds(value)+")"), "docs/operate.md")
+	}
+	g.Expect(page).To(ContainSubstring("| " + seconds(nodeMonitorGracePeriod) + " | Nodes are"))
+	g.Expect(page).To(ContainSubstring("| detection + " + seconds(spec.GracePeriod()) + " | the rack is Cordoned"))
+	g.Expect(page).To(ContainSubstring("| " + seconds(nodeMonitorGracePeriod+health) + " | Cluster API starts to delete"))
+	g.Expect(page).To(ContainSubstring("so " + seconds(spec.HoldPeriod()+spec.Stabilization()) + " after the repair"))
+
+	// The rack must be Cordoned before the control plane requests the replacement, also with the value that the page recommends for bare metal.
+	const detection, detectionOnBareMetal = time.Minute, 4 * time.Minute
+	g.Expect(detection + spec.GracePeriod()).To(BeNumerically("<", nodeMonitorGracePeriod+health))
+	recommended := regexp.MustCompile("set `timeoutSeconds` to (\\d+) or more").FindStringSubmatch(page)
+	g.Expect(recommended).NotTo(BeNil())
+	minimum, err := strconv.Atoi(recommended[1])
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(detectionOnBareMetal + spec.GracePeriod()).To(BeNumerically("<", nodeMonitorGracePeriod+time.Duration(minimum)*time.Second))
+
+	states, err := os.ReadFile(filepath.Join(repository, "docs", "images", "states.svg"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(states)).To(And(ContainSubstring("gracePeriodSeconds ("+seconds(spec.GracePeriod())+")"), ContainSubstring("holdPeriodSeconds ("+seconds(spec.HoldPeriod())+")")))
+
+	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	(&manager.Options{}).AddFlags(flags)
+	lease, err := time.ParseDuration(flags.Lookup("leader-elect-lease-duration").DefValue)
+	g.Expect(err).NotTo(HaveOccurred())
+	runbook, err := os.ReadFile(filepath.Join(repository, "docs", "monitoring", "README.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(runbook)).To(ContainSubstring(fmt.Sprintf("it is taken over after %d seconds", int(lease.Seconds()))))
+	takeover, err := os.ReadFile(filepath.Join(repository, "docs", "images", "takeover.svg"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(takeover)).To(ContainSubstring("wait up to " + seconds(lease)))
+}
+
+// healthCheckTimeout returns how long a Node may be not ready in the MachineHealthChecks of all templates, which must agree.
+func healthCheckTimeout(t *testing.T) time.Duration {
+	t.Helper()
+	g := NewWithT(t)
+	files, err := filepath.Glob(filepath.Join(repository, "templates", "*", "*.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	found := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, match := range regexp.MustCompile(`\{type: Ready, status: \S+, timeoutSeconds: (?:\$\{\w+:=)?(\d+)\}?\}`).FindAllSubmatch(text, -1) {
+			found[string(match[1])] = true
+		}
+	}
+	g.Expect(found).To(HaveLen(1))
+	for value := range found {
+		seconds, err := strconv.Atoi(value)
+		g.Expect(err).NotTo(HaveOccurred())
+		return time.Duration(seconds) * time.Second
+	}
+	return 0
+}
