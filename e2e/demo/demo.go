@@ -39,6 +39,9 @@ type Options struct {
 
 // Run runs the demo. It returns nil if every step succeeded, and a *StepError if one failed; it then keeps the logs.
 func Run(ctx context.Context, options Options) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	options.Out = &interrupting{out: options.Out, interrupt: stop}
 	dir, err := os.MkdirTemp("", "faultline-")
 	if err != nil {
 		return fmt.Errorf("creating a directory for the demo: %w", err)
@@ -55,6 +58,21 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	return errors.Join(err, os.RemoveAll(dir))
+}
+
+// interrupting is an output that interrupts the demo when it cannot be written to, for example because `head` has ended: the demo then stops
+// the programs that it has started.
+type interrupting struct {
+	out       io.Writer
+	interrupt func()
+}
+
+func (i *interrupting) Write(text []byte) (int, error) {
+	n, err := i.out.Write(text)
+	if err != nil {
+		i.interrupt()
+	}
+	return n, err
 }
 
 // runIn runs a demo that writes its files to a folder. Several may run at the same time.
@@ -108,9 +126,12 @@ func (d *demo) startManagement(ctx context.Context) error {
 	}
 	manager := completed(managementcluster.Provider(d.programs, d.builder.Root, d.about.Name), d.setup, objects)
 	manager.Args = append(manager.Args, managementcluster.KubeadmVersion(version))
+	components := append(managementcluster.ClusterAPI(d.programs, source, version), manager)
+	for i := range components {
+		components[i].Deployment = true // for kubectl fd version and preflight
+	}
 	d.management, err = managementcluster.Start(ctx, managementcluster.Options{
-		Dir: d.dir, Programs: d.programs, Progress: d.reporter.Note,
-		Components: append(managementcluster.ClusterAPI(d.programs, source, version), manager),
+		Dir: d.dir, Programs: d.programs, Progress: d.reporter.Note, Components: components,
 	})
 	if err != nil {
 		return err

@@ -89,6 +89,20 @@ func TestInterruptionCleansUp(t *testing.T) {
 	s.close()
 }
 
+func TestClosedOutputInterruptsTheDemo(t *testing.T) {
+	g := NewWithT(t)
+	reader, writer := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := emptyDemo(ctx, Options{Out: &interrupting{out: writer, interrupt: cancel}}, t.TempDir())
+	g.Expect(reader.Close()).To(Succeed())
+	err := s.run([]step{{"Wait", time.Minute, func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}}})
+	g.Expect(err).To(MatchError(ErrInterrupted))
+	s.close()
+}
+
 func TestUnknownFlavorIsRejectedBeforeBuild(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

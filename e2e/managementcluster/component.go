@@ -37,6 +37,8 @@ type Component struct {
 	APIServerFaults *APIServerFaults
 	// Version, unless empty, is the version that the program must report when it starts.
 	Version string
+	// Deployment also creates the Deployment of Config, without replicas, for clients that look for managers there, such as kubectl fd.
+	Deployment bool
 }
 
 // Endpoints are the endpoints that a manager must serve.

@@ -53,6 +53,13 @@ func (p *Cluster) prepare(c Component) (manager, error) {
 		// Another cluster may use the same component.
 		rendered.objects = append(rendered.objects, object.DeepCopy())
 	}
+	if c.Deployment {
+		deployment, err := withoutReplicas(rendered.deployment, c.Version)
+		if err != nil {
+			return manager{}, fmt.Errorf("preparing %s: %w", c.Name, err)
+		}
+		rendered.objects = append(rendered.objects, deployment)
+	}
 	m := manager{component: c, manifests: rendered}
 	for _, port := range []*int{&m.webhook, &m.health, &m.diagnostics} {
 		if *port, err = p.port(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,8 @@ type manifests struct {
 	objects []*unstructured.Unstructured // to be created
 	args    []string                     // of the manager's container
 	account types.NamespacedName         // the ServiceAccount that the manager runs as
+	// deployment is the Deployment of the manager.
+	deployment *unstructured.Unstructured
 }
 
 // render builds the kustomize folder and replaces its ${VARIABLES}, as a release and clusterctl do with the same files.
@@ -102,7 +105,6 @@ func Untyped[T client.Object](list []T) ([]*unstructured.Unstructured, error) {
 // because the cluster issues its own certificates.
 func sortOut(objects []*unstructured.Unstructured) (manifests, error) {
 	var m manifests
-	found := false
 	for _, object := range objects {
 		switch object.GroupVersionKind().GroupKind().String() {
 		case "Deployment.apps":
@@ -113,16 +115,36 @@ func sortOut(objects []*unstructured.Unstructured) (manifests, error) {
 			pod := deployment.Spec.Template.Spec
 			m.args = managerArgs(pod)
 			m.account = types.NamespacedName{Namespace: object.GetNamespace(), Name: pod.ServiceAccountName}
-			found = true
+			m.deployment = object
 		case "Service", "Issuer.cert-manager.io", "Certificate.cert-manager.io":
 		default:
 			m.objects = append(m.objects, object)
 		}
 	}
-	if !found {
+	if m.deployment == nil {
 		return manifests{}, errors.New("reading the manifests: no Deployment of the manager found")
 	}
 	return m, nil
+}
+
+// withoutReplicas returns a Deployment that runs nothing. Its images have the tag version, unless that is empty: Cluster API's sources do not
+// contain the version.
+func withoutReplicas(deployment *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
+	deployment = deployment.DeepCopy()
+	if err := unstructured.SetNestedField(deployment.Object, int64(0), "spec", "replicas"); err != nil || version == "" {
+		return deployment, err
+	}
+	path := []string{"spec", "template", "spec", "containers"}
+	containers, _, err := unstructured.NestedSlice(deployment.Object, path...)
+	for _, container := range containers {
+		fields, _ := container.(map[string]any)
+		image, _ := fields["image"].(string)
+		if at := strings.LastIndexByte(image, ':'); at > strings.LastIndexByte(image, '/') {
+			image = image[:at]
+		}
+		fields["image"] = image + ":" + version
+	}
+	return deployment, errors.Join(err, unstructured.SetNestedSlice(deployment.Object, containers, path...))
 }
 
 func managerArgs(pod corev1.PodSpec) []string {

@@ -6,6 +6,7 @@ package managementcluster
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -70,6 +71,19 @@ func TestRender(t *testing.T) {
 		kinds = append(kinds, object.GetKind())
 	}
 	g.Expect(kinds).To(ConsistOf("Namespace", "ValidatingWebhookConfiguration"))
+}
+
+func TestDeploymentForClientsRunsNothing(t *testing.T) {
+	g := NewWithT(t)
+	m, err := render(folder(t, strings.Replace(example, "args: [--not-this]", "image: registry:5000/sidecar", 1)), map[string]string{"WHO": "somebody"})
+	g.Expect(err).NotTo(HaveOccurred())
+	idle, err := withoutReplicas(m.deployment, "v1.14.2")
+	g.Expect(err).NotTo(HaveOccurred())
+	replicas, _, _ := unstructured.NestedInt64(idle.Object, "spec", "replicas")
+	g.Expect(replicas).To(BeZero())
+	containers, _, _ := unstructured.NestedSlice(idle.Object, "spec", "template", "spec", "containers")
+	g.Expect(containers[0]).To(HaveKeyWithValue("image", "registry:5000/sidecar:v1.14.2"))
+	g.Expect(containers[1]).To(HaveKeyWithValue("args", HaveLen(2)), "preflight reads them")
 }
 
 func TestRenderNamesMissingVariable(t *testing.T) {

@@ -16,7 +16,11 @@ import (
 // Main runs a command until it is done or interrupted. It prints an error as formatted by explain, and sets the exit status. Requested
 // help is not a failure.
 func Main(run func(ctx context.Context, args []string) error, explain func(error) string) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it.
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	err := run(ctx, os.Args[1:])
 	stop()
 	if err == nil || errors.Is(err, flag.ErrHelp) {

@@ -9,7 +9,9 @@ import (
 	"flag"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/faultline-io/faultline/e2e/demo"
 	"github.com/faultline-io/faultline/e2e/provider"
@@ -29,6 +31,8 @@ func runDemo(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		return err
 	}
 	options.Provider = *chosen
+	// A closed pipe is an error of the next write, instead of the end of this process without that of its children.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return demo.Run(ctx, options)
 }
 

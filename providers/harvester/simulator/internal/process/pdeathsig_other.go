@@ -7,5 +7,5 @@ package process
 
 import "os/exec"
 
-// endWithUs does nothing, because this operating system does not support it.
-func endWithUs(*exec.Cmd) {}
+// killWithParent does nothing, because this operating system does not support it.
+func killWithParent(*exec.Cmd) {}
