@@ -46,7 +46,7 @@ func ControlPlaneKindOf(name schema.GroupKind) ControlPlaneKind {
 	return nil
 }
 
-// ControlPlaneKindNames returns the names of all kinds as a part of a sentence: "a AControlPlane or BControlPlane".
+// ControlPlaneKindNames returns the names of all kinds as a part of a sentence.
 func ControlPlaneKindNames() string {
 	var names []string
 	for _, kind := range ControlPlaneKinds() {

@@ -30,14 +30,13 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// rke2 is a Cluster with an RKE2ControlPlane. It simulates the controller as far as moves depend on it, and disobeys where a field
-// says so.
+// rke2 is a Cluster with an RKE2ControlPlane. It simulates the controller as far as moves depend on it. Some fields make it disobey.
 type rke2 struct {
 	*fixture
 	version string // of the API
 	created int
-	// deaf never compares infrastructure machines with the template.
-	deaf bool
+	// unresponsive never compares infrastructure machines with the template.
+	unresponsive bool
 	// deletes names a machine that it deletes first, whatever is marked.
 	deletes string
 	// misplaces is the failure domain of the first machine that it creates, whatever is best.
@@ -135,7 +134,7 @@ func (p *rke2) step() {
 			p.isDeleted(m.Name)
 			return
 		}
-		switch old := !p.deaf && p.clonedFrom(m.Name) != "template"; {
+		switch old := !p.unresponsive && p.clonedFrom(m.Name) != "template"; {
 		case old:
 			outdated = append(outdated, m.Name)
 			p.setMachine(m.Name, clusterv1.MachineUpToDateCondition, metav1.ConditionFalse, "NotUpToDate")
@@ -266,7 +265,7 @@ func TestAnRKE2ControlPlaneThatDisobeys(t *testing.T) {
 func TestAnRKE2ControlPlaneThatDoesNotReact(t *testing.T) {
 	t.Parallel()
 	p := newRKE2(t, "v1beta2", "aab", "abc")
-	p.deaf = true
+	p.unresponsive = true
 	p.look()
 	p.Expect(p.marked()).To(Equal([]string{"m0"}))
 	p.step()

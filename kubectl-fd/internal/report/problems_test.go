@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -55,8 +56,10 @@ func newControllers(t *testing.T, rke2 ...schema.GroupVersionKind) *controllers 
 	inventory := schema.GroupVersion{Group: "clusterctl.cluster.x-k8s.io", Version: "v1alpha3"}
 	scheme.AddKnownTypeWithName(inventory.WithKind("Provider"), &unstructured.Unstructured{})
 	scheme.AddKnownTypeWithName(inventory.WithKind("ProviderList"), &unstructured.UnstructuredList{})
-	for _, rke2 := range rke2 {
-		scheme.AddKnownTypeWithName(rke2, &unstructured.Unstructured{})
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{controlplanev1.GroupVersion})
+	for _, kind := range rke2 {
+		scheme.AddKnownTypeWithName(kind, &unstructured.Unstructured{})
+		mapper.Add(kind, meta.RESTScopeNamespace)
 	}
 	metrics, err := distribution.NewMetrics(prometheus.NewRegistry())
 	g.Expect(err).NotTo(HaveOccurred())
@@ -64,7 +67,7 @@ func newControllers(t *testing.T, rke2 ...schema.GroupVersionKind) *controllers 
 		&clusterv1.Cluster{}, &clusterv1.Machine{}, &clusterv1.MachineDeployment{}, &controlplanev1.KubeadmControlPlane{},
 		&providertest.Cluster{}, &providertest.Machine{},
 	}
-	c := &controllers{client: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(stored...).Build()}
+	c := &controllers{client: fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithStatusSubresource(stored...).Build()}
 	for _, domain := range []string{"a", "b", "c"} {
 		c.seen = append(c.seen, distribution.DomainObservation{Name: domain, ControlPlane: true, Health: distribution.Healthy})
 	}
