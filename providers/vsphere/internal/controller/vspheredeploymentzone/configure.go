@@ -58,14 +58,9 @@ func (r *Reconciler) configure(ctx context.Context, s *scope, session *vcenter.S
 	var outcome vcenter.Outcome
 	switch {
 	case len(plan.Steps) > 0:
-		var known bool
-		if outcome, known = session.ConfigurationOf(zone.Name, plan.Steps); !known {
-			if err := s.patch.Apply(ctx, r.Client, zone); err != nil {
-				return false, err
-			}
-			outcome = session.ConfigureZone(zone.Name, plan.Steps, mark, r.RetryAfter)
+		if outcome, err = r.takeSteps(ctx, s, session, plan.Steps, mark); err != nil {
+			return false, err
 		}
-		unrecord(zone, outcome)
 	case len(left) > 0:
 		if outcome, err = r.release(ctx, s, session, left, plan.Uses); err != nil {
 			return false, err
@@ -76,6 +71,20 @@ func (r *Reconciler) configure(ctx context.Context, s *scope, session *vcenter.S
 		return false, nil
 	}
 	return r.report(s, plan, outcome), nil
+}
+
+// takeSteps stores the records of the zone, and then starts the steps unless they have been taken.
+func (r *Reconciler) takeSteps(ctx context.Context, s *scope, session *vcenter.Session, steps []vcenter.ConfigurationStep, mark string) (vcenter.Outcome, error) {
+	zone := &s.VSphereDeploymentZone
+	outcome, known := session.ConfigurationOf(zone.Name, steps)
+	if !known {
+		if err := s.patch.Apply(ctx, r.Client, zone); err != nil {
+			return outcome, err
+		}
+		outcome = session.ConfigureZone(zone.Name, steps, mark, r.RetryAfter)
+	}
+	unrecord(zone, outcome)
+	return outcome, nil
 }
 
 // otherZones returns the other zones of the vCenter.
