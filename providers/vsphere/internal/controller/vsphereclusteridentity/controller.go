@@ -146,7 +146,7 @@ func (r *Reconciler) release(ctx context.Context, identity *infrav1.VSphereClust
 		if identity.DeletionTimestamp.IsZero() {
 			secret.OwnerReferences = util.RemoveOwnerRef(secret.OwnerReferences, owner)
 		}
-		if err := r.Client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+		if err := r.secrets.Write(ctx, r.Client, before, secret); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("releasing Secret %s: %w", secret.Name, err)
 		}
 	}
