@@ -10,11 +10,13 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
@@ -99,5 +101,32 @@ func TestRevertedWritesAreRepeatedWithBackoff(t *testing.T) {
 		integration.Marked{Object: &infrav1.Metal3DataClaim{ObjectMeta: f.meta("given")}, Mark: infrav1.DataClaimFinalizer},
 		integration.Marked{Object: host, Mark: clusterctlv1.BlockMoveAnnotation},
 		integration.Marked{Object: &ipamclusterv1.IPAddressClaim{ObjectMeta: f.meta("addressed-1-p")}, Mark: infrav1.DataFinalizer},
+	)
+}
+
+// For a remediation, which waits until the volumes of its Node are detached, and claims of metal3's own pools.
+func TestRevertedWritesOfRemediationsAndIPClaimsAreRepeatedWithBackoff(t *testing.T) {
+	// Not parallel to other tests, whose objects enqueue its controllers.
+	f := newEmptyFixture(t)
+	f.hosts(simulator.Racks(1, 2))
+	quarrel, config := f.user().Contention(f.config, "")
+	f.config = config
+	f.start()
+	p := f.unhealthyMachine()
+	p.volume()
+	remediation := p.remediate(1)
+	p.Eventually(func() []corev1.Taint { return p.node().Spec.Taints }).Should(outOfService())
+	f.create(&ipamv1.IPPool{ObjectMeta: f.meta("p"), Spec: ipamv1.IPPoolSpec{NamePrefix: "p"}})
+	f.create(&infrav1.Metal3DataTemplate{ObjectMeta: f.meta("addressed"), Spec: infrav1.Metal3DataTemplateSpec{
+		ClusterName: "one", MetaData: &infrav1.MetaData{IPAddressesFromPool: []infrav1.FromPool{{
+			Key: "ip", IPPoolReference: infrav1.IPPoolReference{Name: "p", Kind: "IPPool", APIGroup: ipamv1.GroupVersion.Group},
+		}}},
+	}})
+	f.machine("one", "waiting", "rack-1", usesData("addressed"))
+	claim := &ipamv1.IPClaim{ObjectMeta: f.meta("addressed-0-p")}
+	f.Eventually(func() error { return f.client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim) }).Should(Succeed())
+	quarrel.About(
+		integration.Marked{Object: remediation, Mark: infrav1.RemediationFinalizer},
+		integration.Marked{Object: claim, Mark: infrav1.DataFinalizer},
 	)
 }

@@ -94,7 +94,7 @@ func TestConflictingWritesOfEveryControllerBackOff(t *testing.T) {
 	)
 }
 
-// This covers objects that the controllers above write besides their own. A label on a Machine is missing: its removal triggers no reconcile.
+// This covers objects that the controllers above write in addition to their own. A label on a Machine is missing: its removal triggers no reconcile.
 func TestConflictingWritesOfOtherObjectsBackOff(t *testing.T) {
 	// Not in parallel with other tests, whose objects trigger its controllers, and whose failure domains the policies change.
 	w := newFixture(t, simulator.ThreeZones())
