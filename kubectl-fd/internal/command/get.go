@@ -57,14 +57,8 @@ A state with an arrow, Active→Cordoned, is requested and not reached yet.`,
   kubectl fd get prod-1 -o svg > prod-1.svg`,
 		ValidArgsFunction: r.completeClusters(0),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if err := oneOf(format, getFormats()...); err != nil {
+			if err := validateGet(names, format, selector, watch); err != nil {
 				return err
-			}
-			if watch && format == "svg" {
-				return errors.New("--watch cannot be combined with -o svg: omit one of them")
-			}
-			if selector != "" && len(names) > 0 {
-				return fmt.Errorf("a cluster name cannot be combined with --selector: omit %s or -l", names[0])
 			}
 			if watch {
 				return r.watchClusters(cmd, names, selector, all, format, noHeaders)
@@ -90,6 +84,17 @@ const reportKind = "ClusterFailureDomains"
 
 func getFormats() []string {
 	return append([]string{"wide", "json", "yaml", "name", "svg"}, templates()...)
+}
+
+// validateGet rejects contradictory flags and arguments.
+func validateGet(names []string, format, selector string, watch bool) error {
+	switch {
+	case watch && format == "svg":
+		return errors.New("--watch cannot be combined with -o svg: omit one of them")
+	case selector != "" && len(names) > 0:
+		return fmt.Errorf("a cluster name cannot be combined with --selector: omit %s or -l", names[0])
+	}
+	return oneOf(format, getFormats()...)
 }
 
 // selected returns the clusters selected by the arguments and flags.
