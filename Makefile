@@ -175,9 +175,13 @@ verify: generate tidy ## Fail if a generated file or a go.mod is out of date
 # Not read from the environment, where other projects may set it.
 REGISTRY :=
 KUBECTL_FD_PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-amd64
-release: ## Write out/infrastructure-<provider>/<version>/ for clusterctl, out/harvester-load-balancer/<version>/ for kubectl, out/charts/<version>/ for helm, out/kubectl-fd/<version>/ for krew, and the lists of images and checksums in out/release/<version>/. VERSION= is the version and the tag of all images, REGISTRY= the registry instead of docker.io/faultline
+# Architectures of the images in out/images/<version>/.
+ARCHITECTURES := amd64,arm64
+release: export FAULTLINE_RELEASE := $(VERSION)
+release: export FAULTLINE_COMMIT = $(COMMIT)
+release: ## Write out/infrastructure-<provider>/<version>/ for clusterctl, out/harvester-load-balancer/<version>/ for kubectl, out/charts/<version>/ for helm, out/kubectl-fd/<version>/ for krew, images without Docker in out/images/<version>/, SBOMs in out/sbom/<version>/, and provenance, list of images and checksums in out/release/<version>/. VERSION= is the version and the tag of all images, REGISTRY= the registry instead of docker.io/faultline, ARCHITECTURES= (empty) omits the images
 	e2e/scripts/kubectl-fd $(VERSION) $(OUT)/kubectl-fd/$(VERSION) $(KUBECTL_FD_PLATFORMS)
-	cd e2e && go run ./cmd/e2e release --version=$(VERSION) $(if $(REGISTRY),--registry=$(REGISTRY)) --out=$(OUT)
+	cd e2e && go run ./cmd/e2e release --version=$(VERSION) $(if $(REGISTRY),--registry=$(REGISTRY)) --out=$(OUT) --architectures=$(ARCHITECTURES) --commit=$(COMMIT) --created=$$(git log -1 --format=%cI 2>/dev/null)
 
 # The version and commit that programs in images report. The Dockerfile takes both as arguments.
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)$(if $(shell git status --porcelain 2>/dev/null),-dirty)

@@ -84,6 +84,30 @@ func (b *Builder) compile(ctx context.Context, r tool.Recipe, version, fresh str
 	return "", os.Rename(filepath.Join(folder, filepath.Base(r.Package)), fresh)
 }
 
+// Cross builds programs of ours for an architecture of Linux into a folder, without the cache of programs. They report the release in
+// ReleaseVariable.
+func (b *Builder) Cross(ctx context.Context, arch, folder string, names ...string) (Paths, error) {
+	paths := Paths{}
+	for _, name := range names {
+		r, err := b.recipe(name)
+		if err != nil {
+			return nil, err
+		}
+		if !r.Ours {
+			return nil, fmt.Errorf("building %s for %s: it is not a program of this repository", name, arch)
+		}
+		paths[name] = filepath.Join(folder, name)
+		done := b.announce(r, "")
+		args := append([]string{"build", "-o", paths[name]}, append(buildFlags(r.Flags("")), r.Package)...)
+		out, err := b.goWith(ctx, r.Folder, []string{"GOOS=linux", "GOARCH=" + arch}, args...)
+		done()
+		if err != nil {
+			return nil, fmt.Errorf("building %s for %s: %w\n%s", name, arch, err, lastLines(out, 20))
+		}
+	}
+	return paths, nil
+}
+
 // announce reports that a build began and, until the returned function is called, that it is still running. A provider that was built
 // before is up to date in a second or two and gets no line unless it takes longer.
 func (b *Builder) announce(r tool.Recipe, path string) (done func()) {

@@ -21,7 +21,7 @@ import (
 
 const (
 	// managerPath is the path of a manager in its image.
-	managerPath = "/manager"
+	managerPath = docker.ManagerPath
 	// registry serves most of the published images.
 	registry = "https://registry.k8s.io/v2/"
 )

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/faultline-io/faultline/e2e/charts"
 	"github.com/faultline-io/faultline/e2e/docker"
@@ -25,17 +26,20 @@ type Release struct {
 
 	// Root is the root folder of the repository, Out the folder for the release.
 	Root, Out string
+	// Commit is the commit of the sources and Created its time; both may be empty.
+	Commit  string
+	Created time.Time
 }
 
 // Write writes the release and returns its folders. Its checksums include files of the version that are in Out already.
 func (r Release) Write() ([]string, error) {
-	mains, err := filepath.Glob(filepath.Join(r.Root, "providers", "*", "main.go"))
+	providers, err := r.providers()
 	if err != nil {
 		return nil, err
 	}
 	var folders []string
-	for _, main := range mains {
-		folder, err := r.provider(filepath.Dir(main))
+	for _, name := range providers {
+		folder, err := r.provider(filepath.Join(r.Root, "providers", name))
 		if err != nil {
 			return nil, err
 		}
@@ -52,43 +56,42 @@ func (r Release) Write() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.packCharts(providers, packed); err != nil {
+		return nil, err
+	}
 	for _, name := range charts.Names() {
 		if _, err := charts.Pack(r.Root, name, r.Release, packed); err != nil {
 			return nil, err
 		}
 	}
+	if err := r.pluginSBOMs(); err != nil {
+		return nil, err
+	}
 	lists, err := r.lists()
 	return append(folders, balancer, packed, lists), err
 }
 
+// providers returns the names of the providers.
+func (r Release) providers() ([]string, error) {
+	mains, err := filepath.Glob(filepath.Join(r.Root, "providers", "*", "main.go"))
+	names := make([]string, 0, len(mains))
+	for _, main := range mains {
+		names = append(names, filepath.Base(filepath.Dir(main)))
+	}
+	return names, err
+}
+
 // lists writes the lists of the release into their own folder, and returns it: images.txt has the images that a mirror needs, and
-// checksums.txt the SHA-256 of every file of the version, also of those that others wrote, with paths below Out.
+// checksums.txt the SHA-256 of every file of the version, also of those that others wrote, with paths below Out. provenance.json
+// states what the files were built from.
 func (r Release) lists() (string, error) {
 	folder, err := r.folder("release")
 	if err != nil {
 		return "", err
 	}
-	files, err := filepath.Glob(filepath.Join(r.Out, "*", r.Version, "*"))
+	lists, err := r.read(folder)
 	if err != nil {
 		return "", err
-	}
-	lists := map[string][]string{}
-	for _, file := range files {
-		if filepath.Dir(file) == folder {
-			continue
-		}
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return "", err
-		}
-		name, err := filepath.Rel(r.Out, file)
-		if err != nil {
-			return "", err
-		}
-		lists["checksums.txt"] = append(lists["checksums.txt"], fmt.Sprintf("%x  %s", sha256.Sum256(content), filepath.ToSlash(name)))
-		if filepath.Ext(file) == ".yaml" {
-			lists["images.txt"] = append(lists["images.txt"], Images(withDefaults(content))...)
-		}
 	}
 	for _, name := range charts.Names() {
 		images, err := charts.Images(r.Root, name, r.Release)
@@ -104,7 +107,38 @@ func (r Release) lists() (string, error) {
 			return "", err
 		}
 	}
-	return folder, nil
+	statement, err := r.provenance(lists["checksums.txt"])
+	if err != nil {
+		return "", fmt.Errorf("writing the provenance: %w", err)
+	}
+	return folder, os.WriteFile(filepath.Join(folder, "provenance.json"), statement, 0o644)
+}
+
+// read returns the checksums of the files of the version, and the images in them, except for those in the folder with the lists.
+func (r Release) read(except string) (map[string][]string, error) {
+	files, err := filepath.Glob(filepath.Join(r.Out, "*", r.Version, "*"))
+	if err != nil {
+		return nil, err
+	}
+	lists := map[string][]string{}
+	for _, file := range files {
+		if filepath.Dir(file) == except {
+			continue
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		name, err := filepath.Rel(r.Out, file)
+		if err != nil {
+			return nil, err
+		}
+		lists["checksums.txt"] = append(lists["checksums.txt"], fmt.Sprintf("%x  %s", sha256.Sum256(content), filepath.ToSlash(name)))
+		if filepath.Ext(file) == ".yaml" {
+			lists["images.txt"] = append(lists["images.txt"], Images(withDefaults(content))...)
+		}
+	}
+	return lists, nil
 }
 
 // provider writes the files that clusterctl expects in the repository of a provider.

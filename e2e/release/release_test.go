@@ -4,18 +4,29 @@
 package release
 
 import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
 	"crypto/sha256"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
 
+	intoto "github.com/in-toto/attestation/go/v1"
 	. "github.com/onsi/gomega"
+	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
+	"google.golang.org/protobuf/encoding/protojson"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 )
@@ -55,10 +66,8 @@ func TestReleaseImagesHaveVersion(t *testing.T) {
 func TestReleaseListsTheImagesForAMirrorAndTheChecksumsOfAllFiles(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := Release{Release: docker.Release{Version: "v9.9.9", Registry: "registry:5000/team"}, Root: root, Out: t.TempDir()}
-	archive := filepath.Join(r.Out, "kubectl-fd", "v9.9.9", "kubectl-fd-linux-amd64.tar.gz")
-	g.Expect(os.MkdirAll(filepath.Dir(archive), 0o755)).To(Succeed())
-	g.Expect(os.WriteFile(archive, []byte("archive"), 0o600)).To(Succeed())
+	r := Release{Release: docker.Release{Version: "v9.9.9", Registry: "registry:5000/team"}, Root: root, Out: t.TempDir(), Commit: "0123abc"}
+	packPlugin(t, r)
 	folders, err := r.Write()
 	g.Expect(err).NotTo(HaveOccurred())
 	lines := func(name string) []string {
@@ -83,6 +92,18 @@ func TestReleaseListsTheImagesForAMirrorAndTheChecksumsOfAllFiles(t *testing.T) 
 		}
 	}
 	sums := lines("checksums.txt")
+	g.Expect(sums).To(ContainElement(HaveSuffix("  sbom/v9.9.9/kubectl-fd-linux-amd64.spdx.json")))
+	provenance, err := os.ReadFile(filepath.Join(r.Out, "release", "v9.9.9", "provenance.json"))
+	g.Expect(err).NotTo(HaveOccurred())
+	statement := &intoto.Statement{}
+	g.Expect(protojson.Unmarshal(provenance, statement)).To(Succeed())
+	g.Expect(statement.Validate()).To(Succeed())
+	var subjects []string
+	for _, subject := range statement.Subject {
+		subjects = append(subjects, subject.Digest["sha256"]+"  "+subject.Name)
+	}
+	g.Expect(subjects).To(Equal(sums), "the provenance is about every file")
+	g.Expect(string(provenance)).To(ContainSubstring(`"gitCommit": "0123abc"`))
 	g.Expect(sums).To(ContainElement(HaveSuffix("  kubectl-fd/v9.9.9/kubectl-fd-linux-amd64.tar.gz")))
 	for _, file := range filesIn(t, folders[:len(folders)-1]) {
 		content, err := os.ReadFile(file)
@@ -91,6 +112,107 @@ func TestReleaseListsTheImagesForAMirrorAndTheChecksumsOfAllFiles(t *testing.T) 
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(sums).To(ContainElement(fmt.Sprintf("%x  %s", sha256.Sum256(content), name)))
 	}
+}
+
+// packPlugin writes an archive of the plugin, with the test itself as its program.
+func packPlugin(t *testing.T, r Release) {
+	t.Helper()
+	g := NewWithT(t)
+	program, err := os.Executable()
+	g.Expect(err).NotTo(HaveOccurred())
+	content, err := os.ReadFile(program)
+	g.Expect(err).NotTo(HaveOccurred())
+	name := filepath.Join(r.Out, "kubectl-fd", r.Version, "kubectl-fd-linux-amd64.tar.gz")
+	g.Expect(os.MkdirAll(filepath.Dir(name), 0o755)).To(Succeed())
+	file, err := os.Create(name)
+	g.Expect(err).NotTo(HaveOccurred())
+	packed := gzip.NewWriter(file)
+	archive := tar.NewWriter(packed)
+	g.Expect(archive.WriteHeader(&tar.Header{Name: "./kubectl-fd", Mode: 0o755, Size: int64(len(content))})).To(Succeed())
+	_, err = archive.Write(content)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, closer := range []io.Closer{archive, packed, file} {
+		g.Expect(closer.Close()).To(Succeed())
+	}
+}
+
+func TestSBOMListsTheModulesOfAProgram(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := Release{Release: docker.Release{Version: "v9.9.9"}, Out: t.TempDir()}
+	document := r.sbom("program", strings.Repeat("0", 64), &debug.BuildInfo{
+		GoVersion: "go1.26.10", Path: "github.com/faultline-io/faultline/providers/metal3",
+		Deps: []*debug.Module{
+			{Path: "github.com/faultline-io/faultline/shared", Version: "v0.0.0", Replace: &debug.Module{Path: "../../shared"}},
+			{Path: "helm.sh/helm/v3", Version: "v3.21.3", Sum: "h1:sum"},
+			{Path: "example.com/old", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/new", Version: "v2.0.0+incompatible"}},
+		},
+	})
+	var urls []string
+	for _, p := range document.Packages {
+		urls = append(urls, p.PackageExternalReferences[0].Locator)
+	}
+	g.Expect(urls).To(Equal([]string{
+		"pkg:golang/github.com/faultline-io/faultline/providers/metal3@v9.9.9", "pkg:golang/stdlib@1.26.10",
+		"pkg:golang/github.com/faultline-io/faultline/shared@v9.9.9", "pkg:golang/helm.sh/helm/v3@v3.21.3", "pkg:golang/example.com/new@v2.0.0%2Bincompatible",
+	}))
+	g.Expect(document.Relationships).To(HaveLen(len(document.Packages)), "the document describes the program, which depends on all others")
+}
+
+func TestSBOMOfAPluginIsReproducible(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := Release{Release: docker.Release{Version: "v9.9.9"}, Out: t.TempDir()}
+	packPlugin(t, r)
+	file := filepath.Join(r.Out, "sbom", "v9.9.9", "kubectl-fd-linux-amd64.spdx.json")
+	var texts []string
+	for range 2 {
+		g.Expect(r.pluginSBOMs()).To(Succeed())
+		text, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		texts = append(texts, string(text))
+	}
+	g.Expect(texts[0]).To(Equal(texts[1]))
+	document := &spdx.Document{}
+	g.Expect(json.Unmarshal([]byte(texts[0]), document)).To(Succeed())
+	g.Expect(document.SPDXVersion).To(Equal("SPDX-2.3"))
+	g.Expect(document.Packages[0].PackageChecksums[0].Value).To(HaveLen(64))
+	g.Expect(r.writeSBOM("script", []byte("#!/bin/sh"))).To(MatchError(ContainSubstring("writing the SBOM of script")))
+}
+
+// crossBuilder records what is built instead of building it.
+type crossBuilder struct{ program []byte }
+
+func (b crossBuilder) Cross(_ context.Context, _, folder string, names ...string) (binaries.Paths, error) {
+	paths := binaries.Paths{}
+	for _, name := range names {
+		paths[name] = filepath.Join(folder, name)
+		if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(paths[name], b.program, 0o600)); err != nil {
+			return nil, err
+		}
+	}
+	return paths, nil
+}
+
+func TestReleaseHasAnArchiveOfEachImage(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	program, err := os.Executable()
+	g.Expect(err).NotTo(HaveOccurred())
+	content, err := os.ReadFile(program)
+	g.Expect(err).NotTo(HaveOccurred())
+	r := Release{Release: docker.Release{Version: "v9.9.9", Registry: "registry:5000/team"}, Root: root, Out: t.TempDir()}
+	g.Expect(r.WriteImages(t.Context(), crossBuilder{content}, []string{"arm64"})).To(Succeed())
+	var names []string
+	for _, file := range filesIn(t, []string{filepath.Join(r.Out, "images", "v9.9.9"), filepath.Join(r.Out, "sbom", "v9.9.9")}) {
+		names = append(names, filepath.Base(file))
+	}
+	var want []string
+	for _, image := range []string{"cluster-api-vsphere-controller", "cluster-api-metal3-controller", "cluster-api-harvester-controller",
+		"harvester-load-balancer", "harvester-cloud-provider"} {
+		want = append(want, image+".tar", image+"-linux-arm64.spdx.json")
+	}
+	g.Expect(names).To(ConsistOf(want))
 }
 
 func filesIn(t *testing.T, folders []string) []string {

@@ -37,6 +37,7 @@ func menu() []entry {
 		{"concepts/multi-tenancy", "docs/security.md", ""},
 		{"concepts/glossary", "docs/glossary.md", ""},
 		{"install", "docs/install.md", "Install"},
+		{"install/gitops", "docs/gitops.md", "Helm and GitOps"},
 		{"install/templates", "templates/README.md", ""},
 		{"migrate", "docs/migrate-from-upstream.md", "Move from upstream"},
 		{"vsphere", "docs/vsphere.md", ""},

@@ -1,0 +1,315 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// chartPrefix is the prefix of the names of the providers' charts.
+const chartPrefix = "cluster-api-provider-"
+
+// clusterctlLabel on CRDs makes `clusterctl move` and `clusterctl describe` find their objects. clusterctl itself sets it on what it installs.
+const clusterctlLabel = "clusterctl.cluster.x-k8s.io"
+
+// Chart returns the Helm chart of a provider. It is made from the components for clusterctl: only its values are defined here.
+func (r Release) Chart(provider string) (*chart.Chart, error) {
+	components, err := Components(filepath.Join(r.Root, "providers", provider, "config", "default"))
+	if err != nil {
+		return nil, err
+	}
+	c := chartBuilder{provider: provider, variables: map[string]string{}}
+	if err := c.read(WithImages(components, r.Name)); err != nil {
+		return nil, fmt.Errorf("making the chart of %s: %w", provider, err)
+	}
+	built, err := loader.LoadFiles(c.files(r.Version))
+	if err != nil {
+		return nil, fmt.Errorf("making the chart of %s: %w", provider, err)
+	}
+	return built, built.Validate()
+}
+
+// packCharts writes the charts of the providers into a folder.
+func (r Release) packCharts(providers []string, into string) error {
+	for _, provider := range providers {
+		c, err := r.Chart(provider)
+		if err != nil {
+			return err
+		}
+		if _, err := chartutil.Save(c, into); err != nil {
+			return fmt.Errorf("packing chart %s: %w", c.Name(), err)
+		}
+	}
+	return nil
+}
+
+// chartBuilder converts components to a chart.
+type chartBuilder struct {
+	provider string
+	// namespace is the namespace in the components, which the chart replaces by that of the release.
+	namespace string
+	// image is the image of the manager, resources its resources, memory its GOMEMLIMIT.
+	image, memory string
+	resources     any
+	replicas      int64
+	// variables are those of the components for clusterctl, with their defaults; required lists those without one.
+	variables map[string]string
+	required  []string
+	// secrets reports whether there are Secrets.
+	secrets                   bool
+	crds, credentials, others bytes.Buffer
+}
+
+// Placeholders in objects. They are replaced by template actions in the YAML of the objects.
+const (
+	replicasHere  = "CHART-REPLICAS"
+	resourcesHere = "CHART-RESOURCES"
+	argumentsHere = "CHART-ARGUMENTS"
+	memoryHere    = "CHART-MEMORY"
+	imageHere     = "CHART-IMAGE"
+	policyHere    = "CHART-PULL-POLICY"
+	secretsHere   = "CHART-PULL-SECRETS"
+	keepHere      = "CHART-KEEP"
+)
+
+func (c *chartBuilder) read(components []byte) error {
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(components), len(components))
+	var objects []*unstructured.Unstructured
+	for {
+		object := &unstructured.Unstructured{}
+		if err := decoder.Decode(&object.Object); err != nil {
+			break // The end: kustomize has written the documents.
+		}
+		if object.GetKind() == "Namespace" {
+			c.namespace = object.GetName()
+			continue
+		}
+		objects = append(objects, object)
+	}
+	for _, object := range objects {
+		if err := c.add(object); err != nil {
+			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	if c.namespace == "" || c.image == "" {
+		return fmt.Errorf("the components have no Namespace or no manager")
+	}
+	return nil
+}
+
+// add adds an object to the file that it belongs to.
+func (c *chartBuilder) add(object *unstructured.Unstructured) error {
+	file := &c.others
+	switch object.GetKind() {
+	case "CustomResourceDefinition":
+		file = &c.crds
+		labels, annotations := object.GetLabels(), object.GetAnnotations()
+		labels[clusterctlLabel], annotations[keepHere] = "", ""
+		object.SetLabels(labels)
+		object.SetAnnotations(annotations)
+	case "Secret":
+		file, c.secrets = &c.credentials, true
+	case "Deployment":
+		if err := c.manager(object); err != nil {
+			return err
+		}
+	}
+	text, err := sigsyaml.Marshal(object.Object)
+	if err != nil {
+		return err
+	}
+	file.WriteString("---\n" + c.template(string(text)))
+	return nil
+}
+
+// manager replaces what values set in the Deployment of the manager, and reads the defaults.
+func (c *chartBuilder) manager(deployment *unstructured.Unstructured) error {
+	pod, _, err := unstructured.NestedMap(deployment.Object, "spec", "template", "spec")
+	if err != nil {
+		return err
+	}
+	containers, _ := pod["containers"].([]any)
+	if len(containers) != 1 {
+		return fmt.Errorf("has %d containers, the chart has values for one", len(containers))
+	}
+	container, _ := containers[0].(map[string]any)
+	c.replicas, _, _ = unstructured.NestedInt64(deployment.Object, "spec", "replicas")
+	c.image, _ = container["image"].(string)
+	c.resources = container["resources"]
+	container["image"], container["imagePullPolicy"], container["resources"] = imageHere, policyHere, resourcesHere
+	args, _ := container["args"].([]any)
+	container["args"] = append(args, argumentsHere)
+	variables, _ := container["env"].([]any)
+	for _, variable := range variables {
+		if fields, _ := variable.(map[string]any); fields["name"] == "GOMEMLIMIT" {
+			c.memory, _ = fields["value"].(string)
+			fields["value"] = memoryHere
+		}
+	}
+	pod["imagePullSecrets"] = secretsHere
+	if err := unstructured.SetNestedMap(deployment.Object, pod, "spec", "template", "spec"); err != nil {
+		return err
+	}
+	return unstructured.SetNestedField(deployment.Object, replicasHere, "spec", "replicas")
+}
+
+// template returns the YAML of an object with actions instead of placeholders, variables and the namespace.
+func (c *chartBuilder) template(text string) string {
+	text = strings.ReplaceAll(text, "{{", `{{ "{{" }}`)
+	for line, lines := range map[string]func(indent string) string{
+		"resources: " + resourcesHere: func(indent string) string {
+			return fmt.Sprintf("%sresources: {{- toYaml .Values.resources | nindent %d }}", indent, len(indent)+2)
+		},
+		"imagePullSecrets: " + secretsHere: func(indent string) string {
+			return fmt.Sprintf("%s{{- with .Values.imagePullSecrets }}\n%simagePullSecrets: {{- toYaml . | nindent %d }}\n%s{{- end }}", indent, indent, len(indent)+2, indent)
+		},
+		"- " + argumentsHere: func(indent string) string {
+			return fmt.Sprintf("%s{{- with .Values.extraArgs }}\n%s{{- toYaml . | nindent %d }}\n%s{{- end }}", indent, indent, len(indent), indent)
+		},
+		keepHere + `: ""`: func(indent string) string {
+			return fmt.Sprintf("%s{{- if .Values.crds.keep }}\n%shelm.sh/resource-policy: keep\n%s{{- end }}", indent, indent, indent)
+		},
+	} {
+		text = regexp.MustCompile(`(?m)^ *`+regexp.QuoteMeta(line)+`$`).ReplaceAllStringFunc(text, func(found string) string {
+			return lines(strings.TrimSuffix(found, line))
+		})
+	}
+	text = strings.NewReplacer(
+		replicasHere, "{{ .Values.replicas }}", memoryHere, "{{ .Values.goMemoryLimit | quote }}", policyHere, "{{ .Values.image.pullPolicy }}",
+		imageHere, `"{{ .Values.image.registry }}/{{ .Values.image.name }}:{{ .Values.image.tag | default .Chart.AppVersion }}"`,
+	).Replace(text)
+	text = strings.ReplaceAll(text, c.namespace, "{{ .Release.Namespace }}")
+	return c.withValues(text)
+}
+
+// withValues replaces the variables of clusterctl by values of the same names. The default of a variable may be another variable.
+func (c *chartBuilder) withValues(text string) string {
+	text = regexp.MustCompile(`\$\{(\w+):[=-]\$\{(\w+)\}\}`).ReplaceAllStringFunc(text, func(found string) string {
+		names := regexp.MustCompile(`\w+`).FindAllString(found, 2)
+		c.variables[names[0]], c.variables[names[1]] = "", ""
+		return fmt.Sprintf("{{ .Values.variables.%s | default .Values.variables.%s }}", names[0], names[1])
+	})
+	return regexp.MustCompile(`\$\{(\w+)(?::[=-]"?([^}"]*)"?)?\}`).ReplaceAllStringFunc(text, func(found string) string {
+		parts := regexp.MustCompile(`\$\{(\w+)(?:(:[=-])"?([^}"]*)"?)?\}`).FindStringSubmatch(found)
+		c.variables[parts[1]] = parts[3]
+		if parts[2] != "" {
+			return fmt.Sprintf("{{ .Values.variables.%s }}", parts[1])
+		}
+		c.required = append(c.required, parts[1])
+		return fmt.Sprintf("{{ required %q .Values.variables.%s }}", "variables."+parts[1]+" must be set", parts[1])
+	})
+}
+
+// files returns the files of the chart. Helm's versions have no v.
+func (c *chartBuilder) files(version string) []*loader.BufferedFile {
+	files := []*loader.BufferedFile{
+		{Name: chartutil.ChartfileName, Data: fmt.Appendf(nil, `apiVersion: v2
+name: %s%s
+description: Cluster API infrastructure provider %s with failure domains. It needs Cluster API and cert-manager.
+type: application
+version: %s
+appVersion: %s
+kubeVersion: ">= 1.30.0-0"
+home: https://github.com/faultline-io/faultline
+`, chartPrefix, c.provider, c.provider, strings.TrimPrefix(version, "v"), version)},
+		{Name: chartutil.ValuesfileName, Data: []byte(c.values())},
+		{Name: chartutil.SchemafileName, Data: []byte(c.schema())},
+		{Name: "templates/crds.yaml", Data: []byte("{{- if .Values.crds.enabled }}\n" + c.crds.String() + "{{- end }}\n")},
+		{Name: "templates/manager.yaml", Data: c.others.Bytes()},
+	}
+	if c.secrets {
+		files = append(files, &loader.BufferedFile{
+			Name: "templates/secrets.yaml", Data: []byte("{{- if .Values.secrets.create }}\n" + c.credentials.String() + "{{- end }}\n"),
+		})
+	}
+	return files
+}
+
+// values returns values.yaml.
+func (c *chartBuilder) values() string {
+	at := strings.LastIndexByte(c.image, '/')
+	name, _, _ := strings.Cut(c.image[at+1:], ":")
+	var text strings.Builder
+	_, _ = fmt.Fprintf(&text, `image:
+  # The registry and path, for example of a mirror.
+  registry: %s
+  name: %s
+  # Defaults to the version of the chart.
+  tag: ""
+  pullPolicy: IfNotPresent
+# Secrets of the namespace with the credentials for the registry.
+imagePullSecrets: []
+replicas: %d
+# Resources of the manager. If you change the memory limit, set goMemoryLimit to nine tenths of it.
+resources:
+%sgoMemoryLimit: %s
+# Arguments of the manager in addition to those of the components: see manager --help.
+extraArgs: []
+crds:
+  # Install the CustomResourceDefinitions, and update them with the chart.
+  enabled: true
+  # Keep them, and with them all objects, when the chart is uninstalled.
+  keep: true
+`, c.image[:at], name, c.replicas, indented(c.resources), c.memory)
+	if c.secrets {
+		text.WriteString("secrets:\n  # Create the Secret with the account of the manager from variables. If false, create it before you install the chart.\n  create: true\n")
+	}
+	text.WriteString("# The variables of the components for clusterctl, with their names.\nvariables:\n")
+	for _, name := range slices.Sorted(maps.Keys(c.variables)) {
+		if slices.Contains(c.required, name) {
+			_, _ = fmt.Fprintf(&text, "  # Required.\n")
+		}
+		_, _ = fmt.Fprintf(&text, "  %s: %q\n", name, c.variables[name])
+	}
+	return text.String()
+}
+
+// indented returns the YAML of a value, indented by two spaces.
+func indented(value any) string {
+	text, _ := sigsyaml.Marshal(value) // It was read from YAML.
+	return regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(string(text), "  $1")
+}
+
+// schema returns values.schema.json, which rejects unknown values.
+func (c *chartBuilder) schema() string {
+	type schema = map[string]any
+	object := func(properties schema) schema {
+		return schema{"type": "object", "properties": properties, "additionalProperties": false}
+	}
+	text, boolean := schema{"type": "string"}, schema{"type": "boolean"}
+	variables := schema{}
+	for name := range c.variables {
+		variables[name] = schema{"type": []string{"string", "boolean", "number"}}
+	}
+	properties := schema{
+		"image":            object(schema{"registry": schema{"type": "string", "minLength": 1}, "name": text, "tag": text, "pullPolicy": schema{"enum": []string{"Always", "IfNotPresent", "Never"}}}),
+		"imagePullSecrets": schema{"type": "array", "items": schema{"type": "object"}},
+		"replicas":         schema{"type": "integer", "minimum": 0},
+		"resources":        schema{"type": "object"},
+		"goMemoryLimit":    text,
+		"extraArgs":        schema{"type": "array", "items": schema{"type": "string", "pattern": "^-"}},
+		"crds":             object(schema{"enabled": boolean, "keep": boolean}),
+		"variables":        object(variables),
+		"global":           schema{"type": "object"},
+	}
+	if c.secrets {
+		properties["secrets"] = object(schema{"create": boolean})
+	}
+	content, _ := sigsyaml.Marshal(object(properties)) // It has only values that YAML has.
+	converted, _ := sigsyaml.YAMLToJSON(content)
+	return string(converted)
+}
