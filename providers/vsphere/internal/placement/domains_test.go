@@ -90,7 +90,7 @@ func TestObservationAttributes(t *testing.T) {
 	g.Expect(got[2].Attributes).To(BeEmpty(), "without its failure domain there is nothing to say")
 }
 
-// A zone is Unhealthy while the machines of the cluster cannot use its vCenter, but only if that says something about this
+// A zone is Unhealthy while the machines of the cluster cannot use its vCenter, but only if the cause is this
 // vCenter.
 func TestObservationsOfSeveralVCenters(t *testing.T) {
 	t.Parallel()

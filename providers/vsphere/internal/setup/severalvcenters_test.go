@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
@@ -179,11 +180,7 @@ func TestMachineInAZoneOfAnotherVCenterIsDeletedThere(t *testing.T) {
 // Compute clusters and virtual machines of two vCenters have the same references.
 func TestModulesAreKeptPerVCenter(t *testing.T) {
 	t.Parallel()
-	second := simulator.Start(t, simulator.ThreeZones(), simulator.WithVersion("8.0.3"))
-	w, infra := newFixtureWithModules(t, adding(second))
-	update(w, infra, func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = w.clusterSpec().FailureDomainSelector })
-	near, far := w.zoneAt(w.vc, "a"), w.zoneAt(second, "b", func(z *infrav1.VSphereDeploymentZone) { z.Labels["far"] = "yes" })
-	w.waitForPublished(infra, near.Name, far.Name)
+	w, infra, second, near, far := twoVCentersWithModules(t)
 	one, two := w.machine("one", "node-a", near.Name, memberOf("workers")), w.machine("one", "node-b", far.Name, memberOf("workers"))
 	w.waitForProvisioned(one)
 	w.waitForProvisioned(two)
@@ -323,4 +320,84 @@ func TestZoneThatChangesItsServer(t *testing.T) {
 	unused := simulator.Start(t, simulator.ThreeZones())
 	w.Eventually(func() error { return move(unused) }).Should(Succeed())
 	w.waitForPublished(cluster, zones[0].Name, zones[2].Name)
+}
+
+// Groups, rules and tags of the same names exist on each vCenter, and are removed there.
+func TestAutoConfigureOnTwoVCenters(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, bareHosts())
+	second := simulator.Start(t, bareHosts())
+	far := *w
+	far.vc = second
+	racks := []*infrav1.VSphereDeploymentZone{w.autoRack("a", named("a")), far.autoRack("b", named("b"))}
+	cluster := w.cluster("one", adding(second))
+	w.waitForPublished(cluster, racks[0].Name, racks[1].Name)
+	for _, rack := range racks {
+		w.waitForConfigured(rack)
+	}
+	w.Expect(w.configuration()).To(ConsistOf(racked("a")))
+	w.Expect(far.configuration()).To(ConsistOf(racked("b")))
+	machine := w.machine("one", "node-b", racks[1].Name)
+	w.waitForProvisioned(machine)
+	w.Expect(second.GroupMembers("cluster-1")).To(HaveKeyWithValue("rack-b-vms", HaveLen(1)))
+	w.Expect(w.vc.GroupMembers("cluster-1")).To(HaveKeyWithValue("rack-a-vms", BeEmpty()))
+	w.remove(machine)
+
+	second.SetDown(true)
+	w.waitForServer(cluster, second.Host(), infrav1.VCenterUnreachableReason)
+	for _, rack := range racks {
+		w.Expect(w.client.Delete(t.Context(), rack)).To(Succeed())
+	}
+	w.waitForDeletion(racks[0])
+	w.Expect(w.configuration()).To(BeEmpty(), "it does not wait for the other vCenter")
+	w.Expect(w.client.Get(t.Context(), client.ObjectKeyFromObject(racks[1]), racks[1])).To(Succeed())
+	second.SetDown(false)
+	w.waitForDeletion(racks[1])
+	w.Expect(far.configuration()).To(BeEmpty())
+}
+
+// twoVCentersWithModules returns a cluster with modules and a zone on each of two vCenters.
+func twoVCentersWithModules(t *testing.T) (w *fixture, infra *infrav1.VSphereCluster, second *simulator.Server, near, far *infrav1.VSphereDeploymentZone) {
+	t.Helper()
+	second = simulator.Start(t, simulator.ThreeZones(), simulator.WithVersion("8.0.3"))
+	w, infra = newFixtureWithModules(t, adding(second))
+	update(w, infra, func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = w.clusterSpec().FailureDomainSelector })
+	near, far = w.zoneAt(w.vc, "a"), w.zoneAt(second, "b")
+	w.waitForPublished(infra, near.Name, far.Name)
+	return w, infra, second, near, far
+}
+
+func TestModulesOfALostVCenterAreRemovedFromTheSpecByHand(t *testing.T) {
+	t.Parallel()
+	w, infra, second, near, far := twoVCentersWithModules(t)
+	one, two := w.machine("one", "node-a", near.Name, memberOf("workers")), w.machine("one", "node-b", far.Name, memberOf("workers"))
+	w.waitForProvisioned(one)
+	w.waitForProvisioned(two)
+	w.remove(one)
+	w.remove(two)
+	second.SetDown(true)
+	w.waitForServer(infra, second.Host(), infrav1.VCenterUnreachableReason)
+	w.Expect(w.client.Delete(t.Context(), infra)).To(Succeed())
+	w.Eventually(w.vc.Modules).Should(BeEmpty())
+	message := w.waitForCondition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesDeletingReason)
+	w.Expect(message).To(And(ContainSubstring(second.Host()), ContainSubstring("spec.clusterModules")))
+	update(w, infra, func(c *infrav1.VSphereCluster) { c.Spec.ClusterModules = nil })
+	w.waitForDeletion(infra)
+}
+
+// Whether a module was created on one vCenter may be unknown; machines on the other do not wait for that.
+func TestLostModuleOfOneVCenterDelaysNoMachineOnAnother(t *testing.T) {
+	t.Parallel()
+	w, infra, second, near, far := twoVCentersWithModules(t)
+	second.LoseAnswers("REST POST /rest/vcenter/cluster/modules", 1)
+	two := w.machine("one", "node-b", far.Name, memberOf("workers"))
+	w.Eventually(func() any { return w.get(infra).GetAnnotations() }).Should(HaveKey(ContainSubstring("creating")))
+	second.SetDown(true)
+	w.waitForServer(infra, second.Host(), infrav1.VCenterUnreachableReason)
+	w.waitForProvisioned(w.machine("one", "node-a", near.Name, memberOf("workers")))
+	second.SetDown(false)
+	w.waitForProvisioned(two)
+	w.triggerReconcile(infra)
+	w.Eventually(w.members).Should(HaveKeyWithValue("zone-a", ConsistOf("node-a")))
+	w.Eventually(second.Modules).Should(ConsistOf(HaveField("VMs", ConsistOf("node-b"))))
 }

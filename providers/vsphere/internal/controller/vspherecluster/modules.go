@@ -189,7 +189,7 @@ func (r *Reconciler) reconcileModules(
 }
 
 // presentModules returns the recorded modules of a vCenter without those that it reports as not found: that an account cannot
-// see a module is no proof. It makes no call if all recorded modules are cached.
+// see a module does not prove that it is gone. It makes no call if all recorded modules are cached.
 func presentModules(ctx context.Context, session *vcenter.Session, recorded []infrav1.ClusterModule) ([]infrav1.ClusterModule, clustermodule.Where, error) {
 	var uuids []string
 	for _, module := range recorded {
