@@ -39,6 +39,9 @@ func (d *demo) templates() []string {
 	return names
 }
 
+// severalVCenters is the flavor that the demo lacks: it simulates one vCenter.
+const severalVCenters = "multi-vcenter"
+
 // flavorsOf returns the flavors of a provider's cluster template over failure domains, beginning with the default one, "".
 func flavorsOf(root string, about provider.Description) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(root, "templates", about.Name, "*.yaml"))
@@ -47,7 +50,7 @@ func flavorsOf(root string, about provider.Description) ([]string, error) {
 	}
 	flavors := make([]string, 0, len(files))
 	for _, file := range files {
-		if flavor, ok := about.FlavorOf(filepath.Base(file)); ok {
+		if flavor, ok := about.FlavorOf(filepath.Base(file)); ok && flavor != severalVCenters {
 			flavors = append(flavors, flavor)
 		}
 	}

@@ -136,6 +136,7 @@ func testAgree(t *testing.T, provider string) {
 			"cluster-template-topology.yaml":                    {7, []string{"Cluster"}},
 			"cluster-template-zones.yaml":                       {6, []string{"VSphereCluster", "VSphereMachineTemplate", "ConfigMap", "Secret"}},
 			"cluster-template-zones-external-loadbalancer.yaml": {5, []string{"KubeadmControlPlane", "VSphereCluster", "VSphereMachineTemplate", "ConfigMap", "Secret"}},
+			"cluster-template-zones-multi-vcenter.yaml":         {6, []string{"VSphereCluster", "VSphereMachineTemplate", "ConfigMap", "Secret"}},
 			"cluster-template-zones-topology.yaml":              {2, []string{"Cluster", "ConfigMap", "Secret"}},
 		},
 		"metal3": {

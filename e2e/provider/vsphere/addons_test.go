@@ -4,6 +4,7 @@
 package vsphere
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -41,6 +42,14 @@ type addons struct {
 
 // zoned reports whether the template describes zones.
 func (a addons) zoned() bool { return strings.Contains(a.flavor, "zones") }
+
+// servers returns the values of the template's variables for vCenters.
+func (a addons) servers(first string) []string {
+	if strings.Contains(a.flavor, "multi-vcenter") {
+		return []string{first, "a-vsphere-server-2", "a-vsphere-server-3"}
+	}
+	return []string{first}
+}
 
 // allAddons renders every cluster template as clusterctl does, with values for variables without a default.
 func allAddons(t *testing.T) []addons {
@@ -175,14 +184,18 @@ func TestAddonsSupportVCenterPort(t *testing.T) {
 		for _, a := range addonsWith(t, server) {
 			g := NewWithT(t)
 			credentials := of[corev1.Secret](t, a, "Secret", "vsphere-cloud-provider").StringData
-			g.Expect(credentials).To(And(HaveLen(2), HaveKey(want.host+".username"), HaveKey(want.host+".password")), "%s: %s", a.flavor, server)
+			g.Expect(credentials).To(And(HaveLen(2*len(a.servers(server))), HaveKey(want.host+".username"), HaveKey(want.host+".password")), "%s: %s", a.flavor, server)
 			for key := range credentials {
 				g.Expect(validation.IsConfigMapKey(key)).To(BeEmpty(), key)
 			}
 			var config cloudConfig
 			content := of[corev1.ConfigMap](t, a, "ConfigMap", "vsphere-cloud-provider").Data["vsphere.yaml"]
 			g.Expect(yaml.Unmarshal([]byte(content), &config)).To(Succeed(), content)
-			g.Expect(config.VCenter).To(HaveLen(1))
+			g.Expect(config.VCenter).To(HaveLen(len(a.servers(server))))
+			for _, other := range a.servers(server)[1:] {
+				g.Expect(config.VCenter).To(HaveKeyWithValue(other, And(HaveField("Server", other), HaveField("Port", uint(0)))), "%s: %s", a.flavor, content)
+				g.Expect(credentials).To(And(HaveKey(other+".username"), HaveKey(other+".password")), a.flavor)
+			}
 			g.Expect(config.VCenter).To(HaveKeyWithValue(want.host, And(HaveField("Server", want.host), HaveField("Port", want.port), HaveField("Datacenters", HaveLen(1)))),
 				"%s: %s", a.flavor, content)
 
@@ -263,9 +276,14 @@ func TestVolumesUseZonesOfTemplate(t *testing.T) {
 	t.Parallel()
 	for _, a := range allAddons(t) {
 		g := NewWithT(t)
-		lines := []string{
-			`[VirtualCenter "` + server + `"]`, `# ` + server, `user = "a-vsphere-username"`, `password = "a-vsphere-password"`,
-			`datacenters = "a-vsphere-datacenter"`, `thumbprint = "a-vsphere-tls-thumbprint"`,
+		var lines []string
+		for i, vcenter := range a.servers(server) {
+			thumbprint := "a-vsphere-tls-thumbprint"
+			if i > 0 {
+				thumbprint = fmt.Sprintf("%s-%d", thumbprint, i+1)
+			}
+			lines = append(lines, `[VirtualCenter "`+vcenter+`"]`, `# `+vcenter, `user = "a-vsphere-username"`, `password = "a-vsphere-password"`,
+				`datacenters = "a-vsphere-datacenter"`, `thumbprint = "`+thumbprint+`"`)
 		}
 		if a.zoned() {
 			lines = append(lines, "[Labels]", `topology-categories = "k8s-region,k8s-zone"`)
