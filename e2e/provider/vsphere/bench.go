@@ -52,7 +52,7 @@ func measure(vms []int, _ string) benchmark.Plan {
 	scenarios := []benchmark.Scenario{{
 		Name: "create-vcsim", Title: fmt.Sprintf("%d VMs from create to ready, with vcsim's own property collector", most),
 		Run: func(ctx context.Context, e *benchmark.Environment) error {
-			b, err := rollout(ctx, e, most, simulator.WithStockCollector())
+			b, err := rollout(ctx, e, 1, most, simulator.WithStockCollector())
 			e.Add(stockRows(b)...)
 			return err
 		},
@@ -62,7 +62,7 @@ func measure(vms []int, _ string) benchmark.Plan {
 		scenarios = append(scenarios, benchmark.Scenario{
 			Name: fmt.Sprintf("create-%d", n), Title: title,
 			Run: func(ctx context.Context, e *benchmark.Environment) error {
-				b, err := rollout(ctx, e, n)
+				b, err := rollout(ctx, e, 1, n)
 				e.Add(rolloutRows(b)...)
 				e.Detail(title, n, b.Cost)
 				return err
@@ -70,6 +70,14 @@ func measure(vms []int, _ string) benchmark.Plan {
 		})
 	}
 	scenarios = append(scenarios,
+		benchmark.Scenario{
+			Name: "create-vcenters", Title: fmt.Sprintf("%d VMs from create to ready, over three vCenters", most),
+			Run: func(ctx context.Context, e *benchmark.Environment) error {
+				b, err := rollout(ctx, e, 3, most)
+				e.Add(vcentersRows(b)...)
+				return err
+			},
+		},
 		benchmark.Scenario{
 			Name: "idle", Title: fmt.Sprintf("Idle, a VM and sync period (%d VMs, %d periods of %s)", most, idlePeriods, syncPeriod),
 			Args: []string{"--sync-period=" + syncPeriod.String()},
@@ -93,9 +101,9 @@ func isSOAP(name string) bool { return !isREST(name) }
 // isWork excludes the stream, which waits for changes all the time.
 func isWork(name string) bool { return isSOAP(name) && name != stream }
 
-// rollout creates n VMs at once.
-func rollout(ctx context.Context, e *benchmark.Environment, n int, opts ...simulator.Option) (benchmark.Batch, error) {
-	w, err := setUp(ctx, e, "bench", simulator.ThreeZones(), opts...)
+// rollout creates n VMs at once, over the zones of some vCenters.
+func rollout(ctx context.Context, e *benchmark.Environment, vcenters, n int, opts ...simulator.Option) (benchmark.Batch, error) {
+	w, err := setUpOver(ctx, e, vcenters, "bench", simulator.ThreeZones(), opts...)
 	if err == nil {
 		err = w.zonesReady(ctx)
 	}
@@ -129,6 +137,17 @@ func stockRows(b benchmark.Batch) []benchmark.Row {
 		ready = ready.WithUpstream("88, tuned 28-36").Below(aimStock)
 	}
 	return []benchmark.Row{benchmark.Figure("SOAP calls a VM", "%.1f", b.Per(b.Calls.Sum(isSOAP))).WithUpstream("91-100").AtMost(aimStock), ready}
+}
+
+// vcentersRows returns the rows for several vCenters. Each has its own stream.
+func vcentersRows(b benchmark.Batch) []benchmark.Row {
+	return []benchmark.Row{
+		benchmark.Figure("SOAP calls a VM", "%.1f", b.Per(b.Calls.Sum(isSOAP))).AtMost(aimCalls),
+		benchmark.Figure("SOAP calls a VM without those of the streams", "%.1f", b.Per(b.Calls.Sum(isWork))),
+		benchmark.Figure("REST calls a VM", "%.1f", b.Per(b.Calls.Sum(isREST))),
+		benchmark.Figure("Kubernetes requests a VM", "%.1f", b.Per(b.Work())).AtMost(aimRequests),
+		benchmark.Figure("seconds until ready", "%.1f", b.Seconds),
+	}
 }
 
 // idle observes n ready VMs for some sync periods, and then triggers a reconcile of each.

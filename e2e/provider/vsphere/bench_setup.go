@@ -26,39 +26,53 @@ const (
 	spareNetwork = simulator.NetworkName
 )
 
-// setup is a vCenter and a cluster on it in its own namespace.
+// setup is a cluster on one or several vCenters in its own namespace.
 type setup struct {
 	*benchmark.Fleet[*infrav1.VSphereMachine]
 
-	name    string // of the namespace and of the cluster
-	vcenter *simulator.Server
-	zones   []*infrav1.VSphereDeploymentZone
+	name     string            // of the namespace and of the cluster
+	vcenter  *simulator.Server // the first
+	vcenters []*simulator.Server
+	zones    []*infrav1.VSphereDeploymentZone
 }
 
 // setUp starts a vCenter with zones a, b and c and creates the cluster on it.
 func setUp(ctx context.Context, e *benchmark.Environment, name string, layout simulator.Layout, opts ...simulator.Option) (*setup, error) {
-	vcenter, err := simulator.New(layout, opts...) //nolint:contextcheck // The simulator runs until it is closed.
-	if err != nil {
-		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
+	return setUpOver(ctx, e, 1, name, layout, opts...)
+}
+
+// setUpOver starts some equal vCenters, and creates the cluster with zones a, b and c on them in turn.
+func setUpOver(ctx context.Context, e *benchmark.Environment, count int, name string, layout simulator.Layout, opts ...simulator.Option) (*setup, error) {
+	var vcenters []*simulator.Server
+	foreign := 0
+	for range count {
+		vcenter, err := simulator.New(layout, opts...) //nolint:contextcheck // The simulator runs until it is closed.
+		if err != nil {
+			return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
+		}
+		e.OnStop(vcenter.Close)
+		vcenters, foreign = append(vcenters, vcenter), foreign+len(vcenter.VMs())
 	}
-	e.OnStop(vcenter.Close)
-	cluster, err := createCluster(ctx, e.Client, name, vcenter)
+	cluster, err := createCluster(ctx, e.Client, name, vcenters[0], vcenters[1:]...)
 	if err != nil {
 		return nil, err
 	}
-	foreign := len(vcenter.VMs())
-	w := &setup{name: name, vcenter: vcenter, Fleet: &benchmark.Fleet[*infrav1.VSphereMachine]{
+	w := &setup{name: name, vcenter: vcenters[0], vcenters: vcenters, Fleet: &benchmark.Fleet[*infrav1.VSphereMachine]{
 		Client: e.Client, Cluster: cluster, New: newMachine, List: &infrav1.VSphereMachineList{},
 		Provisioned: func(m *infrav1.VSphereMachine) bool { return ptr.Deref(m.Status.Initialization.Provisioned, false) },
 		Check: func(_ context.Context, domains map[string]string) error {
-			if count := len(vcenter.VMs()) - foreign; count != len(domains) {
+			count := -foreign
+			for _, vcenter := range vcenters {
+				count += len(vcenter.VMs())
+			}
+			if count != len(domains) {
 				return fmt.Errorf("counting VMs: vCenter has %d VMs for %d machines", count, len(domains))
 			}
 			return nil
 		},
 	}}
-	for _, letter := range []string{"a", "b", "c"} {
-		if err := w.makeZone(ctx, letter); err != nil {
+	for i, letter := range []string{"a", "b", "c"} {
+		if err := w.makeZone(ctx, letter, vcenters[i%count]); err != nil {
 			return nil, err
 		}
 	}
@@ -66,20 +80,31 @@ func setUp(ctx context.Context, e *benchmark.Environment, name string, layout si
 }
 
 // Calls implements benchmark.Counted.
-func (w *setup) Calls() benchmark.Counts { return w.vcenter.Calls() }
+func (w *setup) Calls() benchmark.Counts {
+	calls := benchmark.Counts{}
+	for _, vcenter := range w.vcenters {
+		for name, count := range vcenter.Calls() {
+			calls[name] += count
+		}
+	}
+	return calls
+}
 
 // IsWork implements benchmark.Counted.
 func (w *setup) IsWork(call string) bool { return call != stream }
 
-func (w *setup) makeZone(ctx context.Context, letter string) error {
+func (w *setup) makeZone(ctx context.Context, letter string, vcenter *simulator.Server) error {
 	name := w.name + "-" + letter
-	domain, zone := newZone(w.Cluster, name, w.vcenter, infrav1.VSphereFailureDomainSpec{
+	domain, zone := newZone(w.Cluster, name, vcenter, infrav1.VSphereFailureDomainSpec{
 		Region: infrav1.FailureDomain{Name: simulator.RegionTag, Type: infrav1.DatacenterFailureDomain, TagCategory: simulator.RegionCategory},
 		Zone:   infrav1.FailureDomain{Name: "zone-" + letter, Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.ZoneCategory},
 		Topology: infrav1.Topology{
 			Datacenter: datacenterName, ComputeCluster: "zone-" + letter, Datastore: "datastore-" + letter, Networks: []string{"network-" + letter},
 		},
 	})
+	if vcenter != w.vcenter {
+		zone.Spec.Thumbprint = vcenter.Thumbprint() // the cluster's is for the first
+	}
 	w.zones, w.Domains = append(w.zones, zone), append(w.Domains, name)
 	return provider.Create(ctx, w.Client, domain, zone)
 }

@@ -24,8 +24,9 @@ const (
 	accountSecret = "account"
 )
 
-// createCluster creates a cluster without zones on a vCenter. Zones labelled with its name become its failure domains.
-func createCluster(ctx context.Context, api client.Client, name string, vcenter *simulator.Server) (*provider.Cluster, error) {
+// createCluster creates a cluster without zones on a vCenter. Zones labelled with its name become its failure domains, also those on
+// the additional vCenters.
+func createCluster(ctx context.Context, api client.Client, name string, vcenter *simulator.Server, additional ...*simulator.Server) (*provider.Cluster, error) {
 	c := &provider.Cluster{Name: name, Kind: "VSphere"}
 	if err := c.Create(ctx, api); err != nil {
 		return nil, err
@@ -36,6 +37,9 @@ func createCluster(ctx context.Context, api client.Client, name string, vcenter 
 		ControlPlaneEndpoint:  infrav1.APIEndpoint{Host: provider.Endpoint().Host, Port: provider.Endpoint().Port},
 		FailureDomainSelector: &metav1.LabelSelector{MatchLabels: zoneLabels(name)},
 	}}
+	for _, other := range additional {
+		infra.Spec.AdditionalServers = append(infra.Spec.AdditionalServers, other.Host())
+	}
 	infra.OwnerReferences = []metav1.OwnerReference{c.Owner}
 	credentials := &corev1.Secret{ObjectMeta: c.Meta(accountSecret), StringData: map[string]string{
 		"username": vcenter.Username(), "password": vcenter.Password(),
