@@ -56,7 +56,7 @@ func values(class, cluster map[string]any) map[string]any {
 func patched(t *testing.T, class map[string]any, patch string, variables map[string]any) map[string]any {
 	t.Helper()
 	g := NewWithT(t)
-	variables["builtin"] = map[string]any{"cluster": map[string]any{"name": "demo"}}
+	variables["builtin"] = map[string]any{"cluster": map[string]any{"name": "demo", "namespace": "default"}}
 	for _, each := range class["patches"].([]any) {
 		if each.(map[string]any)["name"] != patch {
 			continue

@@ -98,7 +98,16 @@ func testExplained(t *testing.T, provider string) {
 // filled renders a template with values for all variables without a default.
 func filled(t *testing.T, content []byte) []*unstructured.Unstructured {
 	t.Helper()
-	values := map[string]string{}
+	return filledWith(t, content, nil)
+}
+
+// filledWith is filled with values for other variables.
+func filledWith(t *testing.T, content []byte, others map[string]string) []*unstructured.Unstructured {
+	t.Helper()
+	values := maps.Clone(others)
+	if values == nil {
+		values = map[string]string{}
+	}
 	for name, value := range variables(t, content) {
 		if value == nil {
 			values[name] = "example"
@@ -148,6 +157,11 @@ func testAgree(t *testing.T, provider string) {
 			"cluster-template-logical-domains.yaml":   {7, []string{"HarvesterCluster", "MachineDeployment"}},
 			"cluster-template-topology.yaml":          {1, []string{"Cluster"}},
 		},
+	}
+	for file := range templateFiles(t, provider) {
+		if file != "cluster-template.yaml" && strings.HasPrefix(file, "cluster-template-") {
+			g.Expect(differ[provider]).To(HaveKey(file), "a flavor is compared with the default template")
+		}
 	}
 	files := templateFiles(t, provider)
 	plain := map[string]*unstructured.Unstructured{}
@@ -209,6 +223,53 @@ func references(value any) []string {
 		}
 	}
 	return found
+}
+
+// TestTemplatesSetDistribution verifies that the variables of rebalancing and spreading have an effect in every template, and that their
+// defaults are those of the API.
+func TestTemplatesSetDistribution(t *testing.T) { forEachProvider(t, testDistribution) }
+
+func testDistribution(t *testing.T, provider string) {
+	t.Helper()
+	files := templateFiles(t, provider)
+	for file, content := range files {
+		if strings.HasPrefix(file, "clusterclass-") {
+			continue
+		}
+		g := NewWithT(t)
+		g.Expect(distributionOf(t, files, content, nil)).To(Equal([]any{"Advise", strings.HasSuffix(file, "-logical-domains.yaml"), "Off"}), file)
+		changed := map[string]string{
+			"FAILURE_DOMAIN_REBALANCE": "SurgeOne", "FAILURE_DOMAIN_WORKERS": "true", "FAILURE_DOMAIN_WORKERS_REBALANCE": "DeleteOne",
+		}
+		g.Expect(distributionOf(t, files, content, changed)).To(Equal([]any{"SurgeOne", true, "DeleteOne"}), file)
+	}
+}
+
+// distributionOf returns rebalance of the control plane, enabled of the workers and their rebalance, of the infrastructure cluster that a
+// template creates, or that Cluster API creates from the ClusterClass.
+func distributionOf(t *testing.T, files map[string][]byte, template []byte, with map[string]string) []any {
+	t.Helper()
+	g := NewWithT(t)
+	var infrastructure map[string]any
+	for _, object := range filledWith(t, template, with) {
+		spec, _ := object.Object["spec"].(map[string]any)
+		topology, _, err := unstructured.NestedString(spec, "topology", "classRef", "name")
+		g.Expect(err).NotTo(HaveOccurred())
+		switch {
+		case topology != "":
+			class := ofKind(t, filled(t, files["clusterclass-"+topology+".yaml"]), "ClusterClass")
+			infrastructure = patched(t, class, "cluster", values(class, spec))
+		case spec["distribution"] != nil:
+			infrastructure = spec
+		}
+	}
+	var all []any
+	for _, path := range [][]string{{"controlPlane", "rebalance"}, {"workers", "enabled"}, {"workers", "rebalance"}} {
+		value, _, err := unstructured.NestedFieldNoCopy(infrastructure, append([]string{"distribution"}, path...)...)
+		g.Expect(err).NotTo(HaveOccurred())
+		all = append(all, value)
+	}
+	return all
 }
 
 func TestFillNamesTheMissingVariable(t *testing.T) {
