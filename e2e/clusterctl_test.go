@@ -212,7 +212,7 @@ func given(t *testing.T, folder string) map[string]string {
 func replicas(objects []unstructured.Unstructured) (controlPlane, workers int64) {
 	for _, object := range objects {
 		switch object.GetKind() {
-		case "KubeadmControlPlane":
+		case "KubeadmControlPlane", "RKE2ControlPlane", "TalosControlPlane":
 			controlPlane += count(object.Object, "spec", "replicas")
 		case "MachineDeployment":
 			workers += count(object.Object, "spec", "replicas")

@@ -112,6 +112,7 @@ func TestUnknownFlavorIsRejectedBeforeBuild(t *testing.T) {
 	}{
 		{Options{Provider: vsphere.Provider{}, Flavor: "vanilla"}, `no flavor "vanilla": must be one of external-loadbalancer, topology`},
 		{Options{Provider: metal3.Provider{}, Flavor: "vanilla"}, "topology"},
+		{Options{Provider: metal3.Provider{}, Flavor: "rke2"}, `no flavor "rke2": must be one of remediation, topology`},
 	} {
 		_, err := newDemo(t.Context(), tc.options, t.TempDir(), logr.Discard())
 		g.Expect(err).To(MatchError(ContainSubstring(tc.says)))

@@ -4,6 +4,7 @@
 package demo
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -42,7 +43,8 @@ func (d *demo) templates() []string {
 // severalVCenters is the flavor that the demo lacks: it simulates one vCenter.
 const severalVCenters = "multi-vcenter"
 
-// flavorsOf returns the flavors of a provider's cluster template over failure domains, beginning with the default one, "".
+// flavorsOf returns the flavors of a provider's cluster template over failure domains, beginning with the default one, "". The demo runs
+// no other control planes than kubeadm's.
 func flavorsOf(root string, about provider.Description) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(root, "templates", about.Name, "*.yaml"))
 	if err != nil {
@@ -50,7 +52,15 @@ func flavorsOf(root string, about provider.Description) ([]string, error) {
 	}
 	flavors := make([]string, 0, len(files))
 	for _, file := range files {
-		if flavor, ok := about.FlavorOf(filepath.Base(file)); ok && flavor != severalVCenters {
+		flavor, ok := about.FlavorOf(filepath.Base(file))
+		if !ok || flavor == severalVCenters {
+			continue
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		if flavor == topology || bytes.Contains(content, []byte("kind: KubeadmControlPlane")) {
 			flavors = append(flavors, flavor)
 		}
 	}

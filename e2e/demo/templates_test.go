@@ -132,6 +132,8 @@ func TestTemplatesAgree(t *testing.T) { forEachProvider(t, testAgree) }
 func testAgree(t *testing.T, provider string) {
 	t.Helper()
 	g := NewWithT(t)
+	// RKE2 has another control plane than the default template, to which the cluster and workers refer.
+	ofRKE2 := []string{"Cluster", "MachineDeployment"}
 	// The number of objects that a flavor shares with the default template, and its own kinds.
 	type flavor struct {
 		shared int
@@ -147,15 +149,24 @@ func testAgree(t *testing.T, provider string) {
 			"cluster-template-zones-external-loadbalancer.yaml": {5, []string{"KubeadmControlPlane", "VSphereCluster", "VSphereMachineTemplate", "ConfigMap", "Secret"}},
 			"cluster-template-zones-multi-vcenter.yaml":         {6, []string{"VSphereCluster", "VSphereMachineTemplate", "ConfigMap", "Secret"}},
 			"cluster-template-zones-topology.yaml":              {2, []string{"Cluster", "ConfigMap", "Secret"}},
+			"cluster-template-zones-rke2.yaml":                  {3, append(ofRKE2, "VSphereCluster", "VSphereMachineTemplate", "ConfigMap", "Secret")},
 		},
 		"metal3": {
 			"cluster-template-remediation.yaml": {9, []string{"MachineHealthCheck"}},
 			"cluster-template-topology.yaml":    {0, []string{"Cluster"}},
+			"cluster-template-rke2.yaml":        {5, ofRKE2},
 		},
 		"harvester": {
 			"cluster-template-external-endpoint.yaml": {8, []string{"HarvesterCluster", "KubeadmControlPlane"}},
 			"cluster-template-logical-domains.yaml":   {7, []string{"HarvesterCluster", "MachineDeployment"}},
 			"cluster-template-topology.yaml":          {1, []string{"Cluster"}},
+			"cluster-template-rke2.yaml":              {4, append(ofRKE2, "HarvesterCluster")},
+			"cluster-template-rke2-dhcp.yaml":         {4, append(ofRKE2, "HarvesterCluster")},
+			"cluster-template-rke2-cis.yaml":          {4, append(ofRKE2, "HarvesterCluster")},
+			"cluster-template-rke2-generateCPI.yaml":  {4, append(ofRKE2, "HarvesterCluster")},
+			"cluster-template-rke2-stig.yaml":         {2, append(ofRKE2, "HarvesterCluster", "HarvesterMachineTemplate")},
+			"cluster-template-rke2-topology.yaml":     {1, []string{"Cluster"}},
+			"cluster-template-talos.yaml":             {3, []string{"Cluster", "HarvesterCluster", "MachineDeployment"}},
 		},
 	}
 	for file := range templateFiles(t, provider) {

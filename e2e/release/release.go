@@ -163,7 +163,7 @@ func (r Release) provider(source string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := os.WriteFile(filepath.Join(folder, filepath.Base(file)), content, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, filepath.Base(file)), WithImages(content, r.Name), 0o644); err != nil {
 			return "", err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/faultline-io/faultline/providers/metal3/api/v1beta1"
@@ -31,6 +32,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("every field", func(t *testing.T) { api.StoresAsWritten(t.Context(), t, wire, 9) })
 	t.Run("objects stored by upstream are applied again unchanged", func(t *testing.T) { testReappliedAfterUpstream(t, api) })
 	t.Run("upstream's manifests", func(t *testing.T) { testUpstreamManifests(t, api) })
+	t.Run("our templates", func(t *testing.T) { testOurTemplates(t, api) })
 	t.Run("objects of v1beta1", func(t *testing.T) { testOlderVersion(t, api) })
 	t.Run("zero values", func(t *testing.T) {
 		api.StayAsWritten(t, "testdata/zero-values", v1beta1.GroupVersion, infrav1.GroupVersion)
@@ -50,4 +52,28 @@ func startAPIServer(t *testing.T) *rulestest.APIServer {
 	return rulestest.StartAPIServer(t, testenv.Options{
 		Scheme: scheme, Config: filepath.Join("..", "..", "config"), Serve: SetupWithManager, Conversion: true,
 	})
+}
+
+// testOurTemplates verifies that the output of the templates is accepted unchanged.
+func testOurTemplates(t *testing.T, api *rulestest.APIServer) {
+	t.Helper()
+	g := NewWithT(t)
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "templates", "metal3", "*.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).NotTo(BeEmpty())
+	api.Warnings()
+	for _, file := range files {
+		for _, manifest := range rulestest.Manifests(t, file) {
+			if manifest.GroupVersionKind().GroupVersion() == infrav1.GroupVersion {
+				for _, field := range []string{"url", "checksum"} {
+					path := []string{"spec", "template", "spec", "image", field}
+					if value, _, _ := unstructured.NestedString(manifest.Object, path...); value == "example" {
+						g.Expect(unstructured.SetNestedField(manifest.Object, "https://images.example.com/"+field, path...)).To(Succeed())
+					}
+				}
+				g.Expect(api.Accepts(t.Context(), t, manifest)).To(Succeed(), "%s: %s %s", file, manifest.GetKind(), manifest.GetName())
+			}
+		}
+	}
+	g.Expect(api.Warnings()).To(BeEmpty())
 }
