@@ -110,7 +110,7 @@ func shippedCRDs(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 // Talos (v0.5.12 and v0.7.0-alpha.2), in the version that these store. Their modules are not dependencies.
 func otherControlPlanes() []*apiextensionsv1.CustomResourceDefinition {
 	const bootstrap, controlPlane = "bootstrap.cluster.x-k8s.io", "controlplane.cluster.x-k8s.io"
-	template := func(spec schema) schema {
+	template := func(spec jsonSchema) jsonSchema {
 		return object(fields{"template": object(fields{"spec": spec}, "spec")}, "template")
 	}
 	config := object(fields{
@@ -149,21 +149,21 @@ func otherControlPlanes() []*apiextensionsv1.CustomResourceDefinition {
 }
 
 type (
-	schema = apiextensionsv1.JSONSchemaProps
-	fields = map[string]schema
+	jsonSchema = apiextensionsv1.JSONSchemaProps
+	fields     = map[string]jsonSchema
 )
 
-func text() schema { return schema{Type: "string"} }
+func text() jsonSchema { return jsonSchema{Type: "string"} }
 
-func object(properties fields, required ...string) schema {
-	return schema{Type: "object", Properties: properties, Required: required}
+func object(properties fields, required ...string) jsonSchema {
+	return jsonSchema{Type: "object", Properties: properties, Required: required}
 }
 
-func list(of schema) schema {
-	return schema{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &of}}
+func list(of jsonSchema) jsonSchema {
+	return jsonSchema{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &of}}
 }
 
-func oneOf(values ...string) schema {
+func oneOf(values ...string) jsonSchema {
 	of := text()
 	for _, value := range values {
 		of.Enum = append(of.Enum, apiextensionsv1.JSON{Raw: []byte(`"` + value + `"`)})
@@ -172,10 +172,10 @@ func oneOf(values ...string) schema {
 }
 
 // component is the configuration of a program that RKE2 starts.
-func component() schema { return object(fields{"extraArgs": list(text())}) }
+func component() jsonSchema { return object(fields{"extraArgs": list(text())}) }
 
 // with returns an object with more fields.
-func with(of schema, more fields, required ...string) schema {
+func with(of jsonSchema, more fields, required ...string) jsonSchema {
 	all := object(fields{}, slices.Concat(of.Required, required)...)
 	for _, properties := range []fields{of.Properties, more} {
 		for name, property := range properties {
@@ -185,7 +185,7 @@ func with(of schema, more fields, required ...string) schema {
 	return all
 }
 
-func crdOf(group, version, kind string, spec schema) *apiextensionsv1.CustomResourceDefinition {
+func crdOf(group, version, kind string, spec jsonSchema) *apiextensionsv1.CustomResourceDefinition {
 	singular := strings.ToLower(kind)
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	crd.Name = singular + "s." + group
