@@ -63,9 +63,8 @@ type chartBuilder struct {
 	// namespace is the namespace in the components, which the chart replaces by that of the release.
 	namespace string
 	// image is the image of the manager, resources its resources, memory its GOMEMLIMIT.
-	image, memory string
-	resources     any
-	replicas      int64
+	image, memory       string
+	resources, replicas any
 	// variables are those of the components for clusterctl, with their defaults; required lists those without one.
 	variables map[string]string
 	required  []string
@@ -147,7 +146,7 @@ func (c *chartBuilder) manager(deployment *unstructured.Unstructured) error {
 		return fmt.Errorf("has %d containers, the chart has values for one", len(containers))
 	}
 	container, _ := containers[0].(map[string]any)
-	c.replicas, _, _ = unstructured.NestedInt64(deployment.Object, "spec", "replicas")
+	c.replicas, _, _ = unstructured.NestedFieldNoCopy(deployment.Object, "spec", "replicas") // an integer or a float, depending on the decoder
 	c.image, _ = container["image"].(string)
 	c.resources = container["resources"]
 	container["image"], container["imagePullPolicy"], container["resources"] = imageHere, policyHere, resourcesHere
@@ -253,7 +252,7 @@ func (c *chartBuilder) values() string {
   pullPolicy: IfNotPresent
 # Secrets of the namespace with the credentials for the registry.
 imagePullSecrets: []
-replicas: %d
+replicas: %v
 # Resources of the manager. If you change the memory limit, set goMemoryLimit to nine tenths of it.
 resources:
 %sgoMemoryLimit: %s
