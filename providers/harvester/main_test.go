@@ -89,6 +89,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 		cluster.Spec.TargetNamespace = "other"
 		g.Expect(c.Update(t.Context(), cluster)).To(MatchError(ContainSubstring("must not be changed, because the machines are in default")))
 	}).Should(Succeed())
+	newMachineTemplate(t, c, machine.Spec)
 
 	for _, o := range []client.Object{machine, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: machine.Name, Namespace: namespace}}, cluster} {
 		g.Expect(client.IgnoreNotFound(c.Delete(t.Context(), o))).To(Succeed())
@@ -96,6 +97,20 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 	}
 	leavesNothing(t, sim)
 	return audit
+}
+
+// newMachineTemplate creates a template of machines like this one, and waits until the manager describes their Nodes.
+func newMachineTemplate(t *testing.T, c client.Client, spec infrav1.HarvesterMachineSpec) {
+	t.Helper()
+	g := NewWithT(t)
+	template := &infrav1.HarvesterMachineTemplate{ObjectMeta: metav1.ObjectMeta{Name: "machines", Namespace: namespace}}
+	spec.ProviderID = ""
+	template.Spec.Template.Spec = spec
+	g.Expect(c.Create(t.Context(), template)).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
+		g.Expect(template.Status.Capacity).To(HaveKey(corev1.ResourceMemory))
+	}).WithTimeout(timeout).Should(Succeed())
 }
 
 // leavesNothing expects no object of the cluster or machine on Harvester.

@@ -76,6 +76,7 @@ func runManager(t *testing.T, run func(*testing.T, *envtest.Environment, *testen
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
 		g.Expect(cluster.Status.FailureDomains).To(HaveLen(1))
 	}).Should(Succeed())
+	newMachineTemplate(t, c, machine.Spec)
 
 	rebootUntilGivenUp(t, c, machine)
 	g.Eventually(func(g Gomega) {
@@ -96,6 +97,20 @@ func runManager(t *testing.T, run func(*testing.T, *envtest.Environment, *testen
 	g.Expect(hosts.Items).To(HaveLen(1))
 	g.Expect(hosts.Items[0].Spec.ConsumerRef).To(BeNil())
 	return audit
+}
+
+// newMachineTemplate creates a template of machines like this one, and waits until the manager describes their Nodes.
+func newMachineTemplate(t *testing.T, c client.Client, spec infrav1.Metal3MachineSpec) {
+	t.Helper()
+	g := NewWithT(t)
+	template := &infrav1.Metal3MachineTemplate{ObjectMeta: metav1.ObjectMeta{Name: "machines", Namespace: namespace}}
+	spec.ProviderID = ""
+	template.Spec.Template.Spec = spec
+	g.Expect(c.Create(t.Context(), template)).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
+		g.Expect(template.Status.Capacity).To(HaveKey(corev1.ResourceMemory))
+	}).WithTimeout(timeout).Should(Succeed())
 }
 
 // TestUpstreamVariables substitutes the variables that clusterctl substitutes.

@@ -63,6 +63,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(cluster), cluster)).To(Succeed())
 		g.Expect(cluster.Status.FailureDomains).To(HaveLen(1))
 	}).Should(Succeed())
+	newMachineTemplate(t, c, machine.Spec)
 
 	g.Expect(c.Delete(t.Context(), zone)).To(Succeed())
 	g.Expect(c.Delete(t.Context(), machine)).To(Succeed())
@@ -74,6 +75,20 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 	g.Expect(c.Delete(t.Context(), identity)).To(Succeed())
 	u.WaitForDeletion(identity)
 	return audit
+}
+
+// newMachineTemplate creates a template of machines like this one, and waits until the manager describes their Nodes.
+func newMachineTemplate(t *testing.T, c client.Client, spec infrav1.VSphereMachineSpec) {
+	t.Helper()
+	g := NewWithT(t)
+	template := &infrav1.VSphereMachineTemplate{ObjectMeta: metav1.ObjectMeta{Name: "machines", Namespace: namespace}}
+	spec.ProviderID = ""
+	template.Spec.Template.Spec = spec
+	g.Expect(c.Create(t.Context(), template)).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
+		g.Expect(template.Status.Capacity).To(HaveKey(corev1.ResourceMemory))
+	}).WithTimeout(timeout).Should(Succeed())
 }
 
 // usedElsewhere returns the permissions that the manager needs only for features outside of TestManager, or on a slow machine.
