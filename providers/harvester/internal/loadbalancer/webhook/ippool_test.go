@@ -97,7 +97,7 @@ func testHeldAddresses(t *testing.T, api *rulestest.APIServer) {
 	rulestest.Rejected(g, api.Update(ctx, foreign), "status.allocated[10.3.0.1]: Invalid value")
 
 	block := &lbv1.IPPoolBlock{
-		ObjectMeta: metav1.ObjectMeta{Name: "held-1", Labels: map[string]string{lbv1.PoolLabel: "held"}}, Pool: "held", First: "10.2.1.0",
+		ObjectMeta: metav1.ObjectMeta{Name: "held-10.2.1.0", Labels: map[string]string{lbv1.PoolLabel: "held"}}, Pool: "held", First: "10.2.1.0",
 		Allocated: map[string]string{"10.2.1.1": "default/other"},
 	}
 	g.Expect(api.Create(ctx, block)).To(Succeed())
@@ -114,6 +114,10 @@ func testHeldAddresses(t *testing.T, api *rulestest.APIServer) {
 	former.OwnerReferences = []metav1.OwnerReference{{APIVersion: lbv1.GroupVersion.String(), Kind: "IPPool", Name: "held", UID: "gone"}}
 	g.Expect(api.Create(ctx, former)).To(Succeed())
 	g.Expect(api.Delete(ctx, former)).To(Succeed(), "its pool is gone, and another has the name")
+	copied := block.DeepCopy()
+	copied.Name, copied.ResourceVersion = "held-copy", ""
+	g.Expect(api.Create(ctx, copied)).To(Succeed())
+	g.Expect(api.Delete(ctx, copied)).To(Succeed(), "it is a copy")
 	alone := block.DeepCopy()
 	alone.Name, alone.ResourceVersion, alone.Pool = "alone-1", "", "alone"
 	g.Expect(api.Create(ctx, alone)).To(Succeed())
