@@ -195,15 +195,16 @@ func (c *chartBuilder) template(text string) string {
 	return c.withValues(text)
 }
 
-// withValues replaces the variables of clusterctl by values of the same names. The default of a variable may be another variable.
+// withValues replaces the variables of clusterctl by values of the same names. The default of a variable may be another variable. Quotes are
+// part of a default, as for clusterctl.
 func (c *chartBuilder) withValues(text string) string {
 	text = regexp.MustCompile(`\$\{(\w+):[=-]\$\{(\w+)\}\}`).ReplaceAllStringFunc(text, func(found string) string {
 		names := regexp.MustCompile(`\w+`).FindAllString(found, 2)
 		c.variables[names[0]], c.variables[names[1]] = "", ""
 		return fmt.Sprintf("{{ .Values.variables.%s | default .Values.variables.%s }}", names[0], names[1])
 	})
-	return regexp.MustCompile(`\$\{(\w+)(?::[=-]"?([^}"]*)"?)?\}`).ReplaceAllStringFunc(text, func(found string) string {
-		parts := regexp.MustCompile(`\$\{(\w+)(?:(:[=-])"?([^}"]*)"?)?\}`).FindStringSubmatch(found)
+	return regexp.MustCompile(`\$\{(\w+)(?::[=-][^}]*)?\}`).ReplaceAllStringFunc(text, func(found string) string {
+		parts := regexp.MustCompile(`\$\{(\w+)(?:(:[=-])([^}]*))?\}`).FindStringSubmatch(found)
 		c.variables[parts[1]] = parts[3]
 		if parts[2] != "" {
 			return fmt.Sprintf("{{ .Values.variables.%s }}", parts[1])
