@@ -66,7 +66,8 @@ func (r *MachineTemplates[T]) SetupWithManager(ctx context.Context, mgr ctrl.Man
 // Reconcile writes the status of a template, unless the template or the Cluster that owns it is paused.
 func (r *MachineTemplates[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[T, *templateScope[T]]{
-		Client: r.Client, Filter: r.filter, Expectations: &r.written, NewScope: r.newScope, ReconcileNormal: r.setStatus,
+		Client: r.Client, Filter: r.filter, Expectations: &r.written, NewScope: r.newScope,
+		ReconcileNormal: func(ctx context.Context, s *templateScope[T]) (ctrl.Result, error) { return ctrl.Result{}, r.setStatus(ctx, s) },
 	}.Run(ctx, req, r.Empty.DeepCopyObject().(T))
 }
 
@@ -83,13 +84,13 @@ func (r *MachineTemplates[T]) newScope(ctx context.Context, template T, _ *patch
 	return &templateScope[T]{template: template, owner: owner}, err
 }
 
-func (r *MachineTemplates[T]) setStatus(ctx context.Context, s *templateScope[T]) (ctrl.Result, error) {
+func (r *MachineTemplates[T]) setStatus(ctx context.Context, s *templateScope[T]) error {
 	status, err := r.Status(ctx, s.template)
 	if err != nil {
-		return ctrl.Result{}, err
+		return err
 	}
 	*s.template.NodeStatus() = status
-	return ctrl.Result{}, nil
+	return nil
 }
 
 // ofCluster returns the templates that the Cluster owns.

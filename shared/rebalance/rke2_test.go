@@ -297,7 +297,7 @@ func TestAnRKE2ControlPlaneOfAnUntestedVersionIsAdvised(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newRKE2(t, "v1beta2", "aab", "abc")
-			p.fixture.rke2 = tc.declared
+			p.rke2 = tc.declared
 			for _, entry := range tc.installed {
 				p.install(entry[0], entry[1], entry[2])
 			}

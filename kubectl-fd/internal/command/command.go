@@ -49,7 +49,7 @@ type root struct {
 
 // Main runs a command line and returns the exit code of the process.
 func Main(ctx context.Context, o Options, args []string) int {
-	cmd := New(o)
+	cmd := New(o) //nolint:contextcheck // Commands get the context when they run.
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
 	switch {

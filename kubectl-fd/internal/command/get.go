@@ -61,7 +61,11 @@ A state with an arrow, Active→Cordoned, is requested and not reached yet.`,
 				return err
 			}
 			if watch {
-				return r.watchClusters(cmd, names, selector, all, format, noHeaders)
+				scope, err := r.selected(names, selector, all)
+				if err != nil {
+					return err
+				}
+				return r.watchClusters(cmd, scope, format, noHeaders)
 			}
 			clusters, err := r.reports(cmd, names, selector, all)
 			if err != nil {
@@ -147,11 +151,7 @@ func (r *root) showClusters(clusters []report.Cluster, format string, noHeaders 
 }
 
 // watchClusters shows the clusters, and each again that changes, until the user interrupts it.
-func (r *root) watchClusters(cmd *cobra.Command, names []string, selector string, all bool, format string, noHeaders bool) error {
-	scope, err := r.selected(names, selector, all)
-	if err != nil {
-		return err
-	}
+func (r *root) watchClusters(cmd *cobra.Command, scope collect.Scope, format string, noHeaders bool) error {
 	config, options, err := r.connection()
 	if err != nil {
 		return err

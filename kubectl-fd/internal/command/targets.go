@@ -28,6 +28,9 @@ type target struct {
 // several reports whether the flags select clusters, so that all arguments are failure domains.
 func (s *stateCommand) several() bool { return s.allClusters || len(s.clusters) > 0 }
 
+// domainArguments are the arguments in a usage line.
+const domainArguments = "DOMAIN..."
+
 // validateSelection rejects contradictory flags and arguments that select clusters.
 func (s *stateCommand) validateSelection(args []string) error {
 	switch {
@@ -38,9 +41,9 @@ func (s *stateCommand) validateSelection(args []string) error {
 	case s.yes && !s.several():
 		return errors.New("--yes requires --clusters or --all-clusters: one cluster is set without a question")
 	case s.several() && len(args) == 0:
-		return fmt.Errorf("the failure domains must be named: kubectl fd %s --all-clusters DOMAIN...", s.name)
+		return fmt.Errorf("the failure domains must be named: kubectl fd %s --all-clusters %s", s.name, domainArguments)
 	case !s.several() && len(args) < 2:
-		return fmt.Errorf("a cluster and its failure domains must be named: kubectl fd %s CLUSTER DOMAIN...", s.name)
+		return fmt.Errorf("a cluster and its failure domains must be named: kubectl fd %s CLUSTER %s", s.name, domainArguments)
 	}
 	return nil
 }

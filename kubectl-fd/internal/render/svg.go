@@ -121,31 +121,35 @@ func svgMachine(body *strings.Builder, m report.Machine, x, y int) {
 	if !m.Works() {
 		name = string(m.State) + " " + name
 	}
-	svgBox(body, x, y, fmt.Sprintf("%s, %s, %s", m.Name, role, m.State), short(name), m.ControlPlane, m.Works())
+	svgBox(body, x, y, machineBox{fmt.Sprintf("%s, %s, %s", m.Name, role, m.State), short(name), m.ControlPlane, m.Works()})
 }
 
-// svgBox draws the box of a machine.
-func svgBox(body *strings.Builder, x, y int, title, text string, controlPlane, works bool) {
+// machineBox is the box of a machine.
+type machineBox struct {
+	title, text         string
+	controlPlane, works bool
+}
+
+func svgBox(body *strings.Builder, x, y int, box machineBox) {
 	fill, ink, border := "#c9d7f0", "#10243f", ""
-	if controlPlane {
+	if box.controlPlane {
 		fill, ink = "#1f4e8c", "#ffffff"
 	}
-	if !works {
+	if !box.works {
 		fill, ink, border = "#ffffff", "#b00020", ` stroke="#b00020" stroke-dasharray="4 2"`
 	}
 	fmt.Fprintf(body, `<g><title>%s</title><rect x="%d" y="%d" width="%d" height="%d" rx="3" fill="%s"%s/>`,
-		html.EscapeString(title), x, y, columnWidth-20, boxHeight, fill, border)
-	svgText(body, x+8, y+17, fmt.Sprintf(`font-size="12" fill="%s"`, ink), text)
+		html.EscapeString(box.title), x, y, columnWidth-20, boxHeight, fill, border)
+	svgText(body, x+8, y+17, fmt.Sprintf(`font-size="12" fill="%s"`, ink), box.text)
 	body.WriteString("</g>\n")
 }
 
 // svgLegend explains the colours of the boxes, and returns its height.
 func svgLegend(body *strings.Builder, y int) int {
-	for i, one := range []struct {
-		text                string
-		controlPlane, works bool
-	}{{"control-plane machine", true, true}, {"worker", false, true}, {"waiting, failed or deleted", false, false}} {
-		svgBox(body, margin+i*(columnWidth-10), y, "legend", one.text, one.controlPlane, one.works)
+	for i, box := range []machineBox{
+		{"legend", "control-plane machine", true, true}, {"legend", "worker", false, true}, {"legend", "waiting, failed or deleted", false, false},
+	} {
+		svgBox(body, margin+i*(columnWidth-10), y, box)
 	}
 	return boxHeight
 }
