@@ -6,6 +6,7 @@ package e2e_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -198,4 +199,26 @@ func crdOf(group, version, kind string, spec jsonSchema) *apiextensionsv1.Custom
 		}},
 	}
 	return crd
+}
+
+// The cluster autoscaler adds the first machine of a MachineDeployment for a Pod with a zone only if an annotation lists the zone.
+func TestWorkerGroupsOfAFailureDomainListItsZone(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	files, err := filepath.Glob(filepath.Join(repository, "templates", "*", "cluster-template*.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	group := regexp.MustCompile(`(?m)^(?:kind: MachineDeployment$|      - class: )`)
+	domain := regexp.MustCompile(`(?m)^ +failureDomain: "?(\$\{\w+:=[\w-]+\})`)
+	found := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, workers := range group.Split(string(text), -1)[1:] {
+			if of := domain.FindStringSubmatch(workers); of != nil && !strings.HasSuffix(of[1], ":=null}") { // without a default, the user sets it
+				g.Expect(workers).To(MatchRegexp(`capacity\.cluster-autoscaler\.kubernetes\.io/labels: ".*topology\.kubernetes\.io/zone=`+regexp.QuoteMeta(of[1])+`"`), file)
+				found++
+			}
+		}
+	}
+	g.Expect(found).To(BeNumerically(">", 30))
 }
