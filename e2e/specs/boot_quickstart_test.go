@@ -232,13 +232,10 @@ func (r *reader) mergeConfiguration() {
 	Expect(os.WriteFile(r.path("clusterctl.yaml"), merged, 0o600)).To(Succeed())
 }
 
-// cleanUp removes what a failed spec left, and installs what the other specs use.
+// cleanUp removes what a failed spec left, and installs what the other specs use. The failure domain is repaired already.
 func (r *reader) cleanUp(ctx context.Context) {
 	if *keep {
 		return
-	}
-	if r.takeBack != nil {
-		r.takeBack() // A cluster in a lost failure domain cannot be deleted.
 	}
 	if CurrentSpecReport().Failed() {
 		if _, err := r.kubectl(ctx, "delete", "clusters.cluster.x-k8s.io", pageCluster, "--ignore-not-found", "--timeout=10m"); err != nil {
