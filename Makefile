@@ -180,6 +180,7 @@ ARCHITECTURES := amd64,arm64
 release: export FAULTLINE_RELEASE := $(VERSION)
 release: export FAULTLINE_COMMIT = $(COMMIT)
 release: ## Write out/infrastructure-<provider>/<version>/ for clusterctl, out/harvester-load-balancer/<version>/ for kubectl, out/charts/<version>/ for helm, out/kubectl-fd/<version>/ for krew, images without Docker in out/images/<version>/, SBOMs in out/sbom/<version>/, and provenance, list of images and checksums in out/release/<version>/. VERSION= is the version and the tag of all images, REGISTRY= the registry instead of docker.io/faultline, ARCHITECTURES= (empty) omits the images
+	rm -rf $(OUT)/*/$(VERSION)
 	e2e/scripts/kubectl-fd $(VERSION) $(OUT)/kubectl-fd/$(VERSION) $(KUBECTL_FD_PLATFORMS)
 	cd e2e && go run ./cmd/e2e release --version=$(VERSION) $(if $(REGISTRY),--registry=$(REGISTRY)) --out=$(OUT) --architectures=$(ARCHITECTURES) --commit=$(COMMIT) --created=$$(git log -1 --format=%cI 2>/dev/null)
 

@@ -5,7 +5,9 @@ package release
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -90,8 +92,12 @@ func (c *chartBuilder) read(components []byte) error {
 	var objects []*unstructured.Unstructured
 	for {
 		object := &unstructured.Unstructured{}
-		if err := decoder.Decode(&object.Object); err != nil {
-			break // The end: kustomize has written the documents.
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
 		}
 		if object.GetKind() == "Namespace" {
 			c.namespace = object.GetName()

@@ -21,9 +21,9 @@ type Builder interface {
 	Cross(ctx context.Context, arch, folder string, names ...string) (binaries.Paths, error)
 }
 
-// WriteImages builds the programs for architectures. It writes an OCI archive for each image, which has all of them, and an SBOM for each
+// WriteImages builds the programs for all Architectures. It writes an OCI archive for each image, which has all of them, and an SBOM for each
 // program.
-func (r Release) WriteImages(ctx context.Context, builder Builder, architectures []string) error {
+func (r Release) WriteImages(ctx context.Context, builder Builder) error {
 	names, err := r.programs()
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (r Release) WriteImages(ctx context.Context, builder Builder, architectures
 	}
 	defer func() { _ = os.RemoveAll(temporary) }()
 	images := map[string]map[string]docker.Image{}
-	for _, arch := range architectures {
+	for _, arch := range r.Architectures {
 		for program, image := range names {
 			paths, err := builder.Cross(ctx, arch, filepath.Join(temporary, arch), program)
 			if err != nil {

@@ -24,7 +24,9 @@ const (
 // provenance returns the in-toto statement, with a SLSA provenance, on files with their checksums, lines as sha256sum writes them. It is not
 // signed.
 func (r Release) provenance(sums []string) ([]byte, error) {
-	parameters, err := structpb.NewStruct(map[string]any{"version": r.Version, "registry": r.Registry})
+	parameters, err := structpb.NewStruct(map[string]any{
+		"version": r.Version, "registry": r.Registry, "architectures": strings.Join(r.Architectures, ","),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,8 @@ type Release struct {
 	// Commit is the commit of the sources and Created its time; both may be empty.
 	Commit  string
 	Created time.Time
+	// Architectures are those of the images, amd64 and arm64; none if no images are written.
+	Architectures []string
 }
 
 // Write writes the release and returns its folders. Its checksums include files of the version that are in Out already.

@@ -201,8 +201,8 @@ func TestReleaseHasAnArchiveOfEachImage(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	content, err := os.ReadFile(program)
 	g.Expect(err).NotTo(HaveOccurred())
-	r := Release{Release: docker.Release{Version: "v9.9.9", Registry: "registry:5000/team"}, Root: root, Out: t.TempDir()}
-	g.Expect(r.WriteImages(t.Context(), crossBuilder{content}, []string{"arm64"})).To(Succeed())
+	r := Release{Release: docker.Release{Version: "v9.9.9", Registry: "registry:5000/team"}, Root: root, Out: t.TempDir(), Architectures: []string{"arm64"}}
+	g.Expect(r.WriteImages(t.Context(), crossBuilder{content})).To(Succeed())
 	var names []string
 	for _, file := range filesIn(t, []string{filepath.Join(r.Out, "images", "v9.9.9"), filepath.Join(r.Out, "sbom", "v9.9.9")}) {
 		names = append(names, filepath.Base(file))

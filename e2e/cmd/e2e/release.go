@@ -44,7 +44,8 @@ func runRelease(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		if err != nil {
 			return err
 		}
-		if err := r.WriteImages(ctx, builder, strings.Split(*architectures, ",")); err != nil {
+		r.Architectures = strings.Split(*architectures, ",")
+		if err := r.WriteImages(ctx, builder); err != nil {
 			return err
 		}
 	}
