@@ -221,7 +221,7 @@ func (s *stateCommand) set(ctx context.Context, w writer, t target) (*unstructur
 	return result.object, printer.PrintObj(result.object, s.Out)
 }
 
-// userName returns the name of the user as the API server knows it, "" if it does not tell.
+// userName returns the name of the user as the API server knows it, "" if it does not return one.
 func userName(ctx context.Context, c client.Client) string {
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := c.Create(ctx, review); err != nil {
