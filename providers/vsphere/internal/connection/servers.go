@@ -122,7 +122,8 @@ func refuseTwins(others []placement.Server, server *placement.Server) {
 }
 
 // ForServer returns a session on one of the cluster's servers: with the account of the first usable zone there or, if the last zone
-// was deleted before the cluster's modules, with the cluster's account.
+// was deleted before the cluster's modules, with the cluster's account. Zones that the cluster does not select, which would send the
+// cluster's account to the vCenter that they name, count only if it selects none there.
 func (d *Dialer) ForServer(ctx context.Context, cluster *infrav1.VSphereCluster, server string) (*vcenter.Session, error) {
 	if infrav1.SameServer(server, cluster.Spec.Server) {
 		return d.ForCluster(ctx, cluster)
@@ -131,9 +132,13 @@ func (d *Dialer) ForServer(ctx context.Context, cluster *infrav1.VSphereCluster,
 	if err != nil {
 		return nil, err
 	}
+	there := func(zone placement.Zone) bool { return infrav1.SameServer(zone.Spec.Server, server) }
+	if selected := placement.Selected(cluster, zones); slices.ContainsFunc(selected, there) {
+		zones = selected
+	}
 	var first error
 	for i := range zones {
-		if zone := &zones[i].VSphereDeploymentZone; infrav1.SameServer(zone.Spec.Server, server) {
+		if zone := &zones[i].VSphereDeploymentZone; there(zones[i]) {
 			session, err := d.forMachines(ctx, cluster, zone, zone.Spec.Server, "")
 			if err == nil {
 				return session, nil
