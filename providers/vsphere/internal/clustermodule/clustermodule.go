@@ -26,10 +26,14 @@ type Target struct {
 }
 
 // TargetOf returns the owner of a machine in a cluster whose control plane has the given name. It returns false for machines
-// without a control plane or MachineDeployment, and for those on another server than the cluster's.
+// without a control plane or MachineDeployment, and for those on another server than the cluster's. On additionalServers only
+// machines in zones have one: the zones have the accounts with which modules are created there.
 func TargetOf(vm *infrav1.VSphereVM, cluster *infrav1.VSphereCluster, controlPlane string) (Target, bool) {
 	server := vm.Spec.Server
 	if !slices.ContainsFunc(cluster.Spec.Servers(), func(own string) bool { return infrav1.SameServer(own, server) }) {
+		return Target{}, false
+	}
+	if ServerOf(cluster, server) != "" && vm.Spec.Placement.FailureDomain == "" {
 		return Target{}, false
 	}
 	if _, is := vm.Labels[clusterv1.MachineControlPlaneLabel]; is {

@@ -46,6 +46,9 @@ func TestTargetOf(t *testing.T) {
 	_, ok = clustermodule.TargetOf(deployment, cluster, "other")
 	g.Expect(ok).To(BeFalse(), "a machine on another server")
 	cluster.Spec.AdditionalServers = []string{"Elsewhere.example.com:443"}
+	_, ok = clustermodule.TargetOf(deployment, cluster, "other")
+	g.Expect(ok).To(BeFalse(), "a machine on an additional server, but in no zone")
+	deployment.Spec.Placement.FailureDomain = "zone"
 	target, ok = clustermodule.TargetOf(deployment, cluster, "other")
 	g.Expect(target).To(Equal(clustermodule.Target{Name: "one", Server: "elsewhere.example.com"}))
 	g.Expect(ok).To(BeTrue())
