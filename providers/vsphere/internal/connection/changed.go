@@ -26,11 +26,19 @@ func Changed() predicate.Predicate {
 	})
 }
 
-func serverReasons(cluster client.Object) []string {
+// serverReasons returns the reasons of each server and of each zone, because a server reports only its worst zone.
+func serverReasons(object client.Object) []string {
 	var reasons []string
-	for _, server := range cluster.(*infrav1.VSphereCluster).Status.Servers {
+	cluster := object.(*infrav1.VSphereCluster)
+	for _, server := range cluster.Status.Servers {
 		for i := range server.Conditions {
 			reasons = append(reasons, server.Server+" "+server.Conditions[i].Reason)
+		}
+	}
+	if len(cluster.Status.Servers) > 0 {
+		for i := range cluster.Status.Distribution.FailureDomains {
+			zone := &cluster.Status.Distribution.FailureDomains[i]
+			reasons = append(reasons, zone.Name+" "+zone.Reason)
 		}
 	}
 	return reasons
