@@ -18,6 +18,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/identity"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
+	"github.com/faultline-io/faultline/shared/text"
 )
 
 // Sessions is the part of vcenter.Pool that a Dialer needs.
@@ -134,13 +135,17 @@ func endpoint(server, thumbprint string, account identity.Account) (vcenter.Endp
 	return vcenter.Endpoint{Server: address, Thumbprint: thumbprint, Username: account.Username, Password: account.Password}, account.For(server)
 }
 
-// Condition returns the VCenterAvailable condition that reports whether there is a session.
+// longest is the length at which a message is cut. A status has many: of each server and of each zone.
+const longest = 4096
+
+// Condition returns the VCenterAvailable condition that reports whether there is a session. Its message is normalized, because
+// not only conditions of objects show it.
 func Condition(err error) metav1.Condition {
 	condition := metav1.Condition{Type: infrav1.VSphereClusterVCenterAvailableCondition, Status: metav1.ConditionTrue, Reason: infrav1.VSphereClusterVCenterAvailableReason}
 	if err == nil {
 		return condition
 	}
-	condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, reason(err), err.Error()
+	condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, reason(err), text.Truncate(text.Steady(err.Error()), longest)
 	if condition.Reason == infrav1.VCenterConnectingReason {
 		condition.Status = metav1.ConditionUnknown
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,6 +142,18 @@ func TestConditionOfSessionErrors(t *testing.T) {
 			g.Expect(connection.Waits(err)).To(Equal(tc.waits))
 		})
 	}
+}
+
+// The messages of servers and zones are no conditions of an object, which are normalized when they are written.
+func TestConditionMessageIsSteadyAndBounded(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	attempt := func(port int) string {
+		return connection.Condition(fmt.Errorf("%w: read tcp 10.0.0.5:%d->10.0.0.9:443: connection reset by peer", vcenter.ErrUnreachable, port)).Message
+	}
+	g.Expect(attempt(43210)).To(And(Equal(attempt(43211)), HaveSuffix("read tcp: connection reset by peer")))
+	long := connection.Condition(fmt.Errorf("%w: %s", vcenter.ErrUnreachable, strings.Repeat("x", 100_000)))
+	g.Expect(long.Message).To(And(HaveLen(4096), HaveSuffix("...")))
 }
 
 // A machine uses the account of its zone if the cluster's does not apply, and only if the identity allows the cluster's
