@@ -64,6 +64,18 @@ func Servers(cluster *infrav1.VSphereCluster) []string {
 	return slices.Compact(servers)
 }
 
+// Relative returns modules with their servers as seen from the cluster's present spec.server, which a user may have exchanged with
+// one of the additionalServers. Modules of the former spec.server cannot be attributed, because they name no server.
+func Relative(cluster *infrav1.VSphereCluster, modules []infrav1.ClusterModule) []infrav1.ClusterModule {
+	modules = slices.Clone(modules)
+	for i := range modules {
+		if modules[i].Server != "" {
+			modules[i].Server = ServerOf(cluster, modules[i].Server)
+		}
+	}
+	return modules
+}
+
 // On splits modules into those on a server and the others.
 func On(server string, modules []infrav1.ClusterModule) (there, others []infrav1.ClusterModule) {
 	for _, module := range modules {

@@ -55,6 +55,17 @@ func TestTargetOf(t *testing.T) {
 	g.Expect(clustermodule.Servers(cluster)).To(Equal([]string{"", "elsewhere.example.com"}))
 }
 
+func TestModulesOfExchangedServers(t *testing.T) {
+	g := NewWithT(t)
+	cluster := &infrav1.VSphereCluster{Spec: infrav1.VSphereClusterSpec{Server: "elsewhere.example.com:443", AdditionalServers: []string{"vc.example.com"}}}
+	third := clustermodule.Target{Name: "one", Server: "third.example.com"}
+	before := []infrav1.ClusterModule{clustermodule.Record(elsewhere, "e"), clustermodule.Record(workers, "w"), clustermodule.Record(third, "t")}
+	g.Expect(clustermodule.Relative(cluster, before)).To(Equal([]infrav1.ClusterModule{
+		clustermodule.Record(workers, "e"), clustermodule.Record(workers, "w"), clustermodule.Record(third, "t"),
+	}))
+	g.Expect(before[0].Server).NotTo(BeEmpty(), "the spec is compared with its former state")
+}
+
 func TestDecide(t *testing.T) {
 	record := clustermodule.Record
 	both := []clustermodule.Target{plane, workers}

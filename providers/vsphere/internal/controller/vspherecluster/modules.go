@@ -82,6 +82,7 @@ func (r *Reconciler) eachServer(
 	if err := r.dropModulesOfOthers(ctx, s); err != nil {
 		return nil, nil, err
 	}
+	s.cluster.Spec.ClusterModules = clustermodule.Relative(s.cluster, s.cluster.Spec.ClusterModules)
 	servers := clustermodule.Servers(s.cluster)
 	if pending, is := pendingModule(s.cluster); is && !slices.Contains(servers, pending.Server) {
 		servers = append(servers, pending.Server)
