@@ -237,10 +237,18 @@ func (r *Reconciler) removeModules(ctx context.Context, s *scope) (again time.Du
 		return 0, true, nil // an unavailable vCenter has none
 	case unavailable != nil:
 		status.False(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesDeletingReason, fmt.Sprintf(
-			"Cluster modules cannot be deleted: %v: make vCenter available, or remove them from spec.clusterModules and delete them manually", unavailable))
+			"Cluster modules cannot be deleted: %v: make vCenter available, or remove them from spec.clusterModules%s and delete them manually", unavailable, pendingAdvice(s.cluster)))
 		return connection.RetryAfter(unavailable), false, nil
 	}
 	return 0, true, nil
+}
+
+// pendingAdvice completes the advice for a module that may have been created, but is not recorded.
+func pendingAdvice(cluster *infrav1.VSphereCluster) string {
+	if _, is := pendingModule(cluster); !is {
+		return ""
+	}
+	return ", remove the annotation " + creatingModuleAnnotation
 }
 
 // ownerChanged passes VSphereVMs whose owner label was added or changed, as it is for those created by upstream. Running
