@@ -389,10 +389,12 @@ func TestModulesOfALostVCenterAreRemovedFromTheSpecByHand(t *testing.T) {
 func TestLostModuleOfOneVCenterDelaysNoMachineOnAnother(t *testing.T) {
 	t.Parallel()
 	w, infra, second, near, far := twoVCentersWithModules(t)
-	second.LoseAnswers("REST POST /rest/vcenter/cluster/modules", 1)
+	const creates = "REST POST /rest/vcenter/cluster/modules"
+	second.HoldCalls(creates, true)
 	two := w.machine("one", "node-b", far.Name, memberOf("workers"))
 	w.Eventually(func() any { return w.get(infra).GetAnnotations() }).Should(HaveKey(ContainSubstring("creating")))
-	second.SetDown(true)
+	second.SetDown(true) // there is no response to the call
+	second.HoldCalls(creates, false)
 	w.waitForServer(infra, second.Host(), infrav1.VCenterUnreachableReason)
 	w.waitForProvisioned(w.machine("one", "node-a", near.Name, memberOf("workers")))
 	second.SetDown(false)
