@@ -189,7 +189,7 @@ type VSphereClusterServerStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	InstanceUUID string `json:"instanceUUID,omitempty"`
 
-	// conditions of the vCenter: VCenterAvailable.
+	// conditions of the vCenter: VCenterAvailable and ClusterModulesReady.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

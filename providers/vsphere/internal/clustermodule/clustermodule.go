@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
@@ -62,6 +64,26 @@ func Servers(cluster *infrav1.VSphereCluster) []string {
 	}
 	slices.Sort(servers)
 	return slices.Compact(servers)
+}
+
+// StatusOf returns the status of a module's server. It returns nil if the cluster has one vCenter.
+func StatusOf(cluster *infrav1.VSphereCluster, server string) *infrav1.VSphereClusterServerStatus {
+	for i := range cluster.Status.Servers {
+		if known := &cluster.Status.Servers[i]; ServerOf(cluster, known.Server) == server {
+			return known
+		}
+	}
+	return nil
+}
+
+// Refused reports whether machines do not get the modules of a target, because its vCenter rejects them. Other vCenters of the
+// cluster do not count.
+func Refused(cluster *infrav1.VSphereCluster, target Target) bool {
+	if len(cluster.Status.Servers) == 0 {
+		return conditions.IsFalse(cluster, infrav1.VSphereClusterClusterModulesReadyCondition)
+	}
+	known := StatusOf(cluster, target.Server)
+	return known != nil && meta.IsStatusConditionFalse(known.Conditions, infrav1.VSphereClusterClusterModulesReadyCondition)
 }
 
 // Relative returns modules with their servers as seen from the cluster's present spec.server, which a user may have exchanged with

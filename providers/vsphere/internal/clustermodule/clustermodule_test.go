@@ -55,6 +55,25 @@ func TestTargetOf(t *testing.T) {
 	g.Expect(clustermodule.Servers(cluster)).To(Equal([]string{"", "elsewhere.example.com"}))
 }
 
+func TestVCenterThatRefusesModulesConcernsItsMachinesOnly(t *testing.T) {
+	g := NewWithT(t)
+	ready := func(status metav1.ConditionStatus) []metav1.Condition {
+		return []metav1.Condition{{Type: infrav1.VSphereClusterClusterModulesReadyCondition, Status: status}}
+	}
+	cluster := &infrav1.VSphereCluster{Spec: infrav1.VSphereClusterSpec{Server: "vc.example.com"}}
+	g.Expect(clustermodule.Refused(cluster, workers)).To(BeFalse(), "not known yet")
+	cluster.Status.Conditions = ready(metav1.ConditionFalse)
+	g.Expect(clustermodule.Refused(cluster, workers)).To(BeTrue(), "the only vCenter")
+	cluster.Spec.AdditionalServers = []string{"elsewhere.example.com:443"}
+	cluster.Status.Servers = []infrav1.VSphereClusterServerStatus{{Server: "VC.example.com"}, {Server: "elsewhere.example.com:443", Conditions: ready(metav1.ConditionFalse)}}
+	g.Expect(clustermodule.Refused(cluster, elsewhere)).To(BeTrue())
+	g.Expect(clustermodule.Refused(cluster, workers)).To(BeFalse(), "its vCenter has not refused yet")
+	cluster.Status.Servers[0].Conditions = ready(metav1.ConditionTrue)
+	g.Expect(clustermodule.Refused(cluster, workers)).To(BeFalse())
+	third := clustermodule.Target{Name: "one", Server: "third.example.com"}
+	g.Expect(clustermodule.Refused(cluster, third)).To(BeFalse(), "it was just added")
+}
+
 func TestModulesOfExchangedServers(t *testing.T) {
 	g := NewWithT(t)
 	cluster := &infrav1.VSphereCluster{Spec: infrav1.VSphereClusterSpec{Server: "elsewhere.example.com:443", AdditionalServers: []string{"vc.example.com"}}}

@@ -145,12 +145,15 @@ func Condition(err error) metav1.Condition {
 	if err == nil {
 		return condition
 	}
-	condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, reason(err), text.Truncate(text.Steady(err.Error()), longest)
+	condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, reason(err), Bounded(err.Error())
 	if condition.Reason == infrav1.VCenterConnectingReason {
 		condition.Status = metav1.ConditionUnknown
 	}
 	return condition
 }
+
+// Bounded returns a message of a server or a zone as it may be written into the status.
+func Bounded(message string) string { return text.Truncate(text.Steady(message), longest) }
 
 func reason(err error) string {
 	switch {

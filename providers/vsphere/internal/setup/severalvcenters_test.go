@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/clustermodule"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/integration"
@@ -402,4 +403,25 @@ func TestLostModuleOfOneVCenterDelaysNoMachineOnAnother(t *testing.T) {
 	w.triggerReconcile(infra)
 	w.Eventually(w.members).Should(HaveKeyWithValue("zone-a", ConsistOf("node-a")))
 	w.Eventually(second.Modules).Should(ConsistOf(HaveField("VMs", ConsistOf("node-b"))))
+}
+
+func TestVCenterThatIsTooOldForModulesTakesThemFromNoOther(t *testing.T) {
+	t.Parallel()
+	old := simulator.Start(t, simulator.ThreeZones(), simulator.WithVersion("6.7.3"))
+	w, infra := newFixtureWithModules(t, adding(old))
+	update(w, infra, func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = w.clusterSpec().FailureDomainSelector })
+	near, far := w.zoneAt(w.vc, "a"), w.zoneAt(old, "b")
+	w.waitForPublished(infra, near.Name, far.Name)
+	w.waitForProvisioned(w.machine("one", "node-b", far.Name, memberOf("workers")))
+	w.waitForCondition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterModulesInvalidVCenterVersionReason)
+	w.waitForProvisioned(w.machine("one", "node-a", near.Name, memberOf("workers")))
+	w.Expect(w.vsphereVM("node-a").Status.ModuleUUID).NotTo(BeNil(), "it joined before power-on")
+	w.Expect(w.members()).To(HaveKeyWithValue("zone-a", ConsistOf("node-a")))
+	w.get(infra)
+	reason := func(server string) string {
+		known := clustermodule.StatusOf(infra, clustermodule.ServerOf(infra, server))
+		return meta.FindStatusCondition(known.Conditions, infrav1.VSphereClusterClusterModulesReadyCondition).Reason
+	}
+	w.Expect(reason(old.Host())).To(Equal(infrav1.VSphereClusterModulesInvalidVCenterVersionReason))
+	w.Expect(reason(w.vc.Host())).To(Equal(infrav1.VSphereClusterClusterModulesReadyReason))
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -41,37 +43,52 @@ var errTooOld = errors.New("cluster modules require 7")
 func (r *Reconciler) ensureModules(ctx context.Context, s *scope) (again time.Duration, err error) {
 	off := ptr.Deref(s.cluster.Spec.DisableClusterModule, false)
 	if !r.ClusterModules || off && len(s.cluster.Spec.ClusterModules) == 0 && s.cluster.Annotations[creatingModuleAnnotation] == "" {
-		conditions.Delete(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition)
+		reportNoModules(s.cluster)
 		return 0, nil
 	}
 	refused, _, err := r.eachServer(ctx, s, func(server string, session *vcenter.Session) (refused, err error) {
-		if !session.HasModules() {
-			return fmt.Errorf("vCenter %s has version %s, but %w: upgrade it, or set spec.disableClusterModule", cmp.Or(server, s.cluster.Spec.Server), session.Version(), errTooOld), nil
+		if refused, err = r.ensureModulesOn(ctx, s, server, session, off); err != nil {
+			return nil, err
 		}
-		var targets []clustermodule.Target
-		var wanted []clustermodule.Wanted
-		if !off {
-			if targets, wanted, err = r.moduleTargets(ctx, s, server, session); err != nil {
-				return nil, err
-			}
+		if refused != nil && !errors.Is(refused, errTooOld) { // an upgrade ends the session
+			again = moduleRetry
 		}
-		return r.reconcileModules(ctx, s, server, session, targets, wanted)
+		if known := clustermodule.StatusOf(s.cluster, server); known != nil {
+			meta.SetStatusCondition(&known.Conditions, modulesReady(refused))
+		}
+		return refused, nil
 	})
 	switch {
 	case err != nil:
 		return 0, err
-	case refused != nil:
-		r.modulesRefused(s, refused)
-		if errors.Is(refused, errTooOld) && len(s.cluster.Spec.AdditionalServers) == 0 {
-			return 0, nil
-		}
-		return moduleRetry, nil
-	case off:
-		conditions.Delete(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition)
+	case refused == nil && off:
+		reportNoModules(s.cluster)
 	default:
-		status.True(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesReadyReason)
+		conditions.Set(s.cluster, modulesReady(refused))
 	}
-	return 0, nil
+	return again, nil
+}
+
+// ensureModulesOn ensures the modules of one vCenter, none if off.
+func (r *Reconciler) ensureModulesOn(ctx context.Context, s *scope, server string, session *vcenter.Session, off bool) (refused, err error) {
+	if !session.HasModules() {
+		return fmt.Errorf("vCenter %s has version %s, but %w: upgrade it, or set spec.disableClusterModule", cmp.Or(server, s.cluster.Spec.Server), session.Version(), errTooOld), nil
+	}
+	if off {
+		return r.reconcileModules(ctx, s, server, session, nil, nil)
+	}
+	targets, wanted, err := r.moduleTargets(ctx, s, server, session)
+	if err != nil {
+		return nil, err
+	}
+	return r.reconcileModules(ctx, s, server, session, targets, wanted)
+}
+
+func reportNoModules(cluster *infrav1.VSphereCluster) {
+	conditions.Delete(cluster, infrav1.VSphereClusterClusterModulesReadyCondition)
+	for i := range cluster.Status.Servers {
+		meta.RemoveStatusCondition(&cluster.Status.Servers[i].Conditions, infrav1.VSphereClusterClusterModulesReadyCondition)
+	}
 }
 
 // eachServer calls f for each vCenter with modules of the cluster that is available. It joins what vCenters rejected, and why
@@ -105,7 +122,13 @@ func (r *Reconciler) eachServer(
 	return refused, unavailable, nil
 }
 
-func (r *Reconciler) modulesRefused(s *scope, refused error) {
+// modulesReady returns the condition ClusterModulesReady, of the cluster or of one of its vCenters.
+func modulesReady(refused error) metav1.Condition {
+	if refused == nil {
+		return metav1.Condition{
+			Type: infrav1.VSphereClusterClusterModulesReadyCondition, Status: metav1.ConditionTrue, Reason: infrav1.VSphereClusterClusterModulesReadyReason,
+		}
+	}
 	reason, message := infrav1.VSphereClusterClusterModulesNotReadyReason, strings.ReplaceAll(refused.Error(), "\n", "; ")
 	switch {
 	case errors.Is(refused, vcenter.ErrForbidden):
@@ -113,7 +136,9 @@ func (r *Reconciler) modulesRefused(s *scope, refused error) {
 	case errors.Is(refused, errTooOld):
 		reason = infrav1.VSphereClusterModulesInvalidVCenterVersionReason
 	}
-	status.False(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition, reason, message)
+	return metav1.Condition{
+		Type: infrav1.VSphereClusterClusterModulesReadyCondition, Status: metav1.ConditionFalse, Reason: reason, Message: connection.Bounded(message),
+	}
 }
 
 // moduleTargets returns the owners that may have modules on a server, and the modules that their machines need there.

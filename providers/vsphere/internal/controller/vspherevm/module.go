@@ -81,7 +81,7 @@ func (s *scope) module(ctx context.Context, target clustermodule.Target) (uuid s
 // deleted MachineDeployment, whose name the machines of an orphaned MachineSet still carry.
 func (r *Reconciler) awaitModule(ctx context.Context, s *scope, target clustermodule.Target) (reconcile.Progress, error) {
 	runs := s.observed.Power == vcenter.PoweredOn
-	if runs || conditions.IsFalse(s.cluster, infrav1.VSphereClusterClusterModulesReadyCondition) {
+	if runs || clustermodule.Refused(s.cluster, target) {
 		return reconcile.Proceed, nil
 	}
 	if !target.ControlPlane {
@@ -119,7 +119,8 @@ func (r *Reconciler) leaveModule(ctx context.Context, s *scope) (reconcile.Progr
 	return reconcile.Proceed, nil
 }
 
-// modulesChanged passes VSphereClusters whose reason for having no modules changed. Recorded modules are part of the spec.
+// modulesChanged passes VSphereClusters whose reason for having no modules changed. Recorded modules are part of the spec, and
+// connection.Changed passes the reasons of each of several vCenters.
 func modulesChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },
