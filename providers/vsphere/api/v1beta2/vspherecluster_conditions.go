@@ -40,8 +40,8 @@ const (
 	VSphereClusterNoZoneSelectedReason = "NoneSelected"
 )
 
-// VSphereCluster's ClusterModulesReady condition and corresponding reasons. The condition is not part of Ready, because
-// machines run without modules.
+// VSphereCluster's ClusterModulesReady condition, also of each of status.servers, and corresponding reasons. The condition is not
+// part of Ready, because machines run without modules.
 const (
 	// VSphereClusterClusterModulesReadyCondition is true if cluster modules keep the machines of each owner on different hosts.
 	VSphereClusterClusterModulesReadyCondition = "ClusterModulesReady"

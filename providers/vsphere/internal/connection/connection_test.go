@@ -144,7 +144,7 @@ func TestConditionOfSessionErrors(t *testing.T) {
 	}
 }
 
-// The messages of servers and zones are no conditions of an object, which are normalized when they are written.
+// Only the conditions of an object are normalized when it is written, not those of its servers and zones.
 func TestConditionMessageIsSteadyAndBounded(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
