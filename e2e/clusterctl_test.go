@@ -202,6 +202,9 @@ func given(t *testing.T, folder string) map[string]string {
 		for name, byDefault := range variables {
 			if byDefault == nil && name != "KUBERNETES_VERSION" && name != "CLUSTER_NAME" && name != "NAMESPACE" {
 				values[name] = "example"
+				if number, isServer := strings.CutPrefix(name, "VSPHERE_SERVER_"); isServer {
+					values[name] += number // The servers of a cluster differ.
+				}
 			}
 		}
 	}

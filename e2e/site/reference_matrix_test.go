@@ -58,7 +58,7 @@ func TestSupportMatrixShowsEveryVersion(t *testing.T) {
 		}
 	}
 	g.Expect(images).To(BeNumerically(">", 20))
-	for _, text := range []string{"| `shared/rebalance/version.go` |", "| `e2e/binaries` |", "`e2e/build/ipam/go.mod`", "`KUBE_VIP_VERSION`"} {
+	for _, text := range []string{"| `shared/machines/kubeadm.go` |", "| `shared/machines/rke2.go` |", "| `e2e/binaries` |", "`e2e/build/ipam/go.mod`", "`KUBE_VIP_VERSION`"} {
 		g.Expect(page).To(ContainSubstring(text))
 	}
 }

@@ -27,7 +27,7 @@ import (
 //   - With the annotation of legacy control planes it does not remove etcd members.
 type RKE2 struct{}
 
-// rke2Legacy is the annotation of control planes whose etcd members the provider does not manage.
+// rke2Legacy on an RKE2ControlPlane is an annotation: the provider does not manage its etcd members.
 const rke2Legacy = "controlplane.cluster.x-k8s.io/legacy"
 
 // rke2Object has the used fields of a RKE2ControlPlane as they are serialized, in both versions.
