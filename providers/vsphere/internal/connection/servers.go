@@ -40,21 +40,9 @@ func (d *Dialer) serverOf(ctx context.Context, cluster *infrav1.VSphereCluster, 
 		Type: infrav1.VSphereClusterVCenterAvailableCondition, Status: metav1.ConditionUnknown, Reason: infrav1.VSphereClusterNoZoneSelectedReason,
 		Message: fmt.Sprintf("spec.failureDomainSelector matches no VSphereDeploymentZone of server %s: label the zones, or remove the server from spec.additionalServers", name),
 	}
-	note := func(session *vcenter.Session, err error) (metav1.Condition, error) {
-		if err != nil && !Waits(err) {
-			return metav1.Condition{}, err
-		}
-		if err == nil {
-			server.InstanceUUID = cmp.Or(session.InstanceUUID(), server.InstanceUUID)
-		}
-		if after := RetryAfter(err); after > 0 {
-			server.RetryAfter = after
-		}
-		return Condition(err), nil
-	}
 	own := infrav1.SameServer(name, cluster.Spec.Server)
 	if own {
-		available, err := note(d.ForCluster(ctx, cluster))
+		available, err := note(&server)(d.ForCluster(ctx, cluster))
 		if err != nil {
 			return server, err
 		}
@@ -66,7 +54,7 @@ func (d *Dialer) serverOf(ctx context.Context, cluster *infrav1.VSphereCluster, 
 			continue
 		}
 		session, err := d.forMachines(ctx, cluster, zone, zone.Spec.Server, "")
-		available, err := note(session, advise(err, cluster, zone))
+		available, err := note(&server)(session, advise(err, cluster, zone))
 		if err != nil {
 			return server, err
 		}
@@ -76,6 +64,23 @@ func (d *Dialer) serverOf(ctx context.Context, cluster *infrav1.VSphereCluster, 
 		}
 	}
 	return server, nil
+}
+
+// note returns a function that records what a session, or the error of opening it, shows about a server. The function returns the condition
+// of the account.
+func note(server *placement.Server) func(*vcenter.Session, error) (metav1.Condition, error) {
+	return func(session *vcenter.Session, err error) (metav1.Condition, error) {
+		if err != nil && !Waits(err) {
+			return metav1.Condition{}, err
+		}
+		if err == nil {
+			server.InstanceUUID = cmp.Or(session.InstanceUUID(), server.InstanceUUID)
+		}
+		if after := RetryAfter(err); after > 0 {
+			server.RetryAfter = after
+		}
+		return Condition(err), nil
+	}
 }
 
 // advise completes an error about an account for a zone on another vCenter than the cluster's.

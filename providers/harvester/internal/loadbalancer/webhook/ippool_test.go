@@ -75,6 +75,13 @@ func testPoolLabels(t *testing.T, api *rulestest.APIServer) {
 	}
 }
 
+func createAndDelete(t *testing.T, api *rulestest.APIServer, block *lbv1.IPPoolBlock, why string) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(api.Create(t.Context(), block)).To(Succeed())
+	g.Expect(api.Delete(t.Context(), block)).To(Succeed(), why)
+}
+
 // testHeldAddresses expects a pool to keep held addresses: those in its status, which is written with the object, and those in its
 // blocks.
 func testHeldAddresses(t *testing.T, api *rulestest.APIServer) {
@@ -112,16 +119,13 @@ func testHeldAddresses(t *testing.T, api *rulestest.APIServer) {
 	former := block.DeepCopy()
 	former.Name, former.ResourceVersion = "held-before", ""
 	former.OwnerReferences = []metav1.OwnerReference{{APIVersion: lbv1.GroupVersion.String(), Kind: "IPPool", Name: "held", UID: "gone"}}
-	g.Expect(api.Create(ctx, former)).To(Succeed())
-	g.Expect(api.Delete(ctx, former)).To(Succeed(), "its pool is gone, and another has the name")
+	createAndDelete(t, api, former, "its pool is gone, and another has the name")
 	copied := block.DeepCopy()
 	copied.Name, copied.ResourceVersion = "held-copy", ""
-	g.Expect(api.Create(ctx, copied)).To(Succeed())
-	g.Expect(api.Delete(ctx, copied)).To(Succeed(), "it is a copy")
+	createAndDelete(t, api, copied, "it is a copy")
 	alone := block.DeepCopy()
 	alone.Name, alone.ResourceVersion, alone.Pool = "alone-1", "", "alone"
-	g.Expect(api.Create(ctx, alone)).To(Succeed())
-	g.Expect(api.Delete(ctx, alone)).To(Succeed(), "its pool is gone")
+	createAndDelete(t, api, alone, "its pool is gone")
 	block.Allocated = nil
 	g.Expect(api.Update(ctx, block)).To(Succeed())
 	g.Expect(api.Delete(ctx, block)).To(Succeed())

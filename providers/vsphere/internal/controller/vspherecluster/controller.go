@@ -110,33 +110,23 @@ func summarize(_ context.Context, s *scope) error {
 }
 
 func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
-	err := s.patch.Tolerate(r.Secrets.Own(ctx, s.cluster))
-	if apierrors.IsConflict(err) || errors.Is(err, patch.ErrBehind) {
-		return ctrl.Result{}, err // not an error of vCenter
-	}
-	var session *vcenter.Session
-	if err == nil {
-		session, err = r.VCenters.ForCluster(ctx, s.cluster)
-	}
-	conditions.Set(s.cluster, connection.Condition(err))
-	if err == nil {
-		s.cluster.Status.VCenterVersion = session.Version()
-	} else if !connection.Waits(err) {
+	unavailable, err := r.connect(ctx, s)
+	if err != nil {
 		return ctrl.Result{}, err
 	}
-	retryServers, serversErr := r.reportServers(ctx, s)
-	if serversErr != nil {
-		return ctrl.Result{}, serversErr
+	retryServers, err := r.reportServers(ctx, s)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
-	next, domainsErr := r.publishDomains(ctx, s)
-	if domainsErr != nil {
-		return ctrl.Result{}, domainsErr
+	next, err := r.publishDomains(ctx, s)
+	if err != nil {
+		return ctrl.Result{}, err
 	}
-	if err == nil && s.domains.Ready() && !ptr.Deref(s.cluster.Status.Initialization.Provisioned, false) {
+	if unavailable == nil && s.domains.Ready() && !ptr.Deref(s.cluster.Status.Initialization.Provisioned, false) {
 		s.cluster.Status.Initialization.Provisioned = ptr.To(true)
 	}
-	next = earlier(earlier(next, retryServers), connection.RetryAfter(err))
-	if err == nil || len(s.cluster.Spec.AdditionalServers) > 0 {
+	next = earlier(earlier(next, retryServers), connection.RetryAfter(unavailable))
+	if unavailable == nil || len(s.cluster.Spec.AdditionalServers) > 0 {
 		again, err := r.ensureModules(ctx, s)
 		if err != nil {
 			return ctrl.Result{}, err
@@ -144,6 +134,27 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 		next = earlier(next, again)
 	}
 	return ctrl.Result{RequeueAfter: next}, nil
+}
+
+// connect reports whether the cluster's vCenter is available. It returns why it is not, or another error.
+func (r *Reconciler) connect(ctx context.Context, s *scope) (unavailable, err error) {
+	err = s.patch.Tolerate(r.Secrets.Own(ctx, s.cluster))
+	if apierrors.IsConflict(err) || errors.Is(err, patch.ErrBehind) {
+		return nil, err // not an error of vCenter
+	}
+	var session *vcenter.Session
+	if err == nil {
+		session, err = r.VCenters.ForCluster(ctx, s.cluster)
+	}
+	conditions.Set(s.cluster, connection.Condition(err))
+	switch {
+	case err == nil:
+		s.cluster.Status.VCenterVersion = session.Version()
+		return nil, nil
+	case connection.Waits(err):
+		return err, nil
+	}
+	return nil, err
 }
 
 // earlier returns the shorter of two delays, where 0 means none.

@@ -75,13 +75,13 @@ func (r *Reconciler) ensureModulesOn(ctx context.Context, s *scope, server strin
 		return fmt.Errorf("vCenter %s has version %s, but %w: upgrade it, or set spec.disableClusterModule", cmp.Or(server, s.cluster.Spec.Server), session.Version(), errTooOld), nil
 	}
 	if off {
-		return r.reconcileModules(ctx, s, server, session, nil, nil)
+		return r.reconcileModules(ctx, s, server, session, moduleNeeds{})
 	}
-	targets, wanted, err := r.moduleTargets(ctx, s, server, session)
+	needs, err := r.moduleNeeds(ctx, s, server, session)
 	if err != nil {
 		return nil, err
 	}
-	return r.reconcileModules(ctx, s, server, session, targets, wanted)
+	return r.reconcileModules(ctx, s, server, session, needs)
 }
 
 func reportNoModules(cluster *infrav1.VSphereCluster) {
@@ -141,38 +141,47 @@ func modulesReady(refused error) metav1.Condition {
 	}
 }
 
-// moduleTargets returns the owners that may have modules on a server, and the modules that their machines need there.
-func (r *Reconciler) moduleTargets(ctx context.Context, s *scope, server string, session *vcenter.Session) ([]clustermodule.Target, []clustermodule.Wanted, error) {
-	var targets []clustermodule.Target
+// moduleNeeds has the owners that may have modules on a server, and the modules that their machines need there.
+type moduleNeeds struct {
+	targets []clustermodule.Target
+	wanted  []clustermodule.Wanted
+}
+
+func (r *Reconciler) moduleNeeds(ctx context.Context, s *scope, server string, session *vcenter.Session) (moduleNeeds, error) {
+	needs := moduleNeeds{}
 	if !uses(s.cluster, server) {
-		return nil, nil, nil
+		return needs, nil
 	}
 	controlPlane := s.owner.Spec.ControlPlaneRef.Name
 	if controlPlane != "" {
-		targets = append(targets, clustermodule.Target{ControlPlane: true, Name: controlPlane, Server: server})
+		needs.targets = append(needs.targets, clustermodule.Target{ControlPlane: true, Name: controlPlane, Server: server})
 	}
 	deployments, vms := &clusterv1.MachineDeploymentList{}, &infrav1.VSphereVMList{}
 	ours := watch.OfInfrastructure(s.cluster)
 	for _, list := range []client.ObjectList{deployments, vms} {
 		if err := r.Client.List(ctx, list, ours, client.UnsafeDisableDeepCopy); err != nil { // read-only
-			return nil, nil, fmt.Errorf("listing owners of cluster modules: %w", err)
+			return needs, fmt.Errorf("listing owners of cluster modules: %w", err)
 		}
 	}
 	for i := range deployments.Items {
-		targets = append(targets, clustermodule.Target{Name: deployments.Items[i].Name, Server: server})
+		needs.targets = append(needs.targets, clustermodule.Target{Name: deployments.Items[i].Name, Server: server})
 	}
-	var wanted []clustermodule.Wanted
 	for i := range vms.Items {
-		vm := &vms.Items[i]
-		target, has := clustermodule.TargetOf(vm, s.cluster, controlPlane)
-		if !has || target.Server != server || !vm.DeletionTimestamp.IsZero() || vm.Status.VMRef == "" {
-			continue
-		}
-		if seen, there := session.VMByRef(vm.Status.VMRef); there && seen.ClusterRef != "" {
-			wanted = append(wanted, clustermodule.Wanted{Target: target, Compute: seen.ClusterRef})
+		target, has := clustermodule.TargetOf(&vms.Items[i], s.cluster, controlPlane)
+		if compute := computeOf(&vms.Items[i], session); has && target.Server == server && compute != "" {
+			needs.wanted = append(needs.wanted, clustermodule.Wanted{Target: target, Compute: compute})
 		}
 	}
-	return targets, wanted, nil
+	return needs, nil
+}
+
+// computeOf returns the compute cluster of a virtual machine; "" if it does not exist there, or is being deleted.
+func computeOf(vm *infrav1.VSphereVM, session *vcenter.Session) string {
+	if !vm.DeletionTimestamp.IsZero() || vm.Status.VMRef == "" {
+		return ""
+	}
+	seen, _ := session.VMByRef(vm.Status.VMRef)
+	return seen.ClusterRef
 }
 
 // uses reports whether the cluster uses the server of modules.
@@ -183,20 +192,20 @@ func uses(cluster *infrav1.VSphereCluster, server string) bool {
 // reconcileModules creates missing modules of a server and deletes unused ones. It returns what vCenter rejected separately from
 // other errors.
 func (r *Reconciler) reconcileModules(
-	ctx context.Context, s *scope, server string, session *vcenter.Session, targets []clustermodule.Target, wanted []clustermodule.Wanted,
+	ctx context.Context, s *scope, server string, session *vcenter.Session, needs moduleNeeds,
 ) (refused, err error) {
 	if refused, err := r.resumeModule(ctx, s, server, session); refused != nil || err != nil {
 		return refused, err
 	}
 	recorded, others := clustermodule.On(server, s.cluster.Spec.ClusterModules)
-	if len(recorded)+len(wanted) == 0 {
+	if len(recorded)+len(needs.wanted) == 0 {
 		return nil, nil
 	}
 	recorded, where, refused := presentModules(ctx, session, recorded)
 	if refused != nil {
 		return refused, nil
 	}
-	plan := clustermodule.Decide(recorded, targets, wanted, where)
+	plan := clustermodule.Decide(recorded, needs.targets, needs.wanted, where)
 	s.cluster.Spec.ClusterModules = append(others, plan.Keep...)
 	for _, module := range plan.Remove {
 		if err := r.deleteModule(ctx, s, server, session, module.ModuleUUID); err != nil {
@@ -249,7 +258,7 @@ func (r *Reconciler) removeModules(ctx context.Context, s *scope) (again time.Du
 		return 0, true, nil
 	}
 	refused, unavailable, err := r.eachServer(ctx, s, func(server string, session *vcenter.Session) (refused, err error) {
-		return r.reconcileModules(ctx, s, server, session, nil, nil)
+		return r.reconcileModules(ctx, s, server, session, moduleNeeds{})
 	})
 	switch {
 	case err != nil:
