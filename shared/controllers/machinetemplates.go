@@ -67,7 +67,9 @@ func (r *MachineTemplates[T]) SetupWithManager(ctx context.Context, mgr ctrl.Man
 func (r *MachineTemplates[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return reconcile.Loop[T, *templateScope[T]]{
 		Client: r.Client, Filter: r.filter, Expectations: &r.written, NewScope: r.newScope,
-		ReconcileNormal: func(ctx context.Context, s *templateScope[T]) (ctrl.Result, error) { return ctrl.Result{}, r.setStatus(ctx, s) },
+		ReconcileNormal: func(ctx context.Context, s *templateScope[T]) (ctrl.Result, error) {
+			return ctrl.Result{}, r.setStatus(ctx, s)
+		},
 	}.Run(ctx, req, r.Empty.DeepCopyObject().(T))
 }
 

@@ -129,16 +129,12 @@ func (r *Reconciler) dropMachinesOfOthers(ctx context.Context, reader client.Rea
 	all := o.machines
 	o.machines, o.Machines = nil, nil
 	for i := range all {
-		var shown client.Object = &all[i]
 		key := client.ObjectKey{Namespace: all[i].Namespace, Name: all[i].Spec.InfrastructureRef.Name}
 		infra, err := reconcile.Find(ctx, reader, key, r.Provider.NewMachine())
 		if err != nil {
 			return err
 		}
-		if infra != nil {
-			shown = infra
-		}
-		if r.filter.Passes(shown) {
+		if infra == nil || r.filter.Passes(infra) { // without one, no other manager is responsible
 			o.machines, o.Machines = append(o.machines, all[i]), append(o.Machines, machineOf(&all[i]))
 		}
 	}

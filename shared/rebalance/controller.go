@@ -47,7 +47,7 @@ type Reconciler struct {
 	// cache reads watched objects of any kind; it is nil if nothing is watched.
 	cache client.Reader
 	// follow starts to watch control planes of a kind; it is nil if nothing is watched.
-	follow func(context.Context, machines.ControlPlaneKind, client.Object) error
+	follow func(ctx context.Context, namespace string, kind machines.ControlPlaneKind, object client.Object) error
 	// followInventory starts to watch the inventory of installed providers; it may be nil, too.
 	followInventory func(context.Context) error
 }

@@ -179,7 +179,7 @@ func (r *Reconciler) controlPlane(ctx context.Context, from readers, kind machin
 		return nil, fmt.Errorf("finding the version of %s: %w", kind.Facts().Kind, err)
 	}
 	if r.follow != nil {
-		if err := r.follow(ctx, kind, object); err != nil {
+		if err := r.follow(ctx, key.Namespace, kind, object); err != nil {
 			return nil, err
 		}
 	}

@@ -64,26 +64,47 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 
 // controlPlaneChanges returns a function that starts to watch control planes of a kind, once per kind and served version. Their CRD
 // may not be installed before the first Cluster has one.
-func (r *Reconciler) controlPlaneChanges(mgr ctrl.Manager, c controller.Controller, infraCluster handler.MapFunc) func(context.Context, machines.ControlPlaneKind, client.Object) error {
+func (r *Reconciler) controlPlaneChanges(
+	mgr ctrl.Manager, c controller.Controller, infraCluster handler.MapFunc,
+) func(context.Context, string, machines.ControlPlaneKind, client.Object) error {
 	var mu sync.Mutex
-	type watched struct {
+	type of struct {
 		kind    machines.ControlPlaneKind
 		version schema.GroupVersionKind
 	}
-	started := map[watched]bool{}
-	return func(_ context.Context, kind machines.ControlPlaneKind, object client.Object) error {
+	started := map[of]bool{}
+	return func(ctx context.Context, namespace string, kind machines.ControlPlaneKind, object client.Object) error {
 		mu.Lock()
 		defer mu.Unlock()
-		key := watched{kind, object.GetObjectKind().GroupVersionKind()}
+		key := of{kind, object.GetObjectKind().GroupVersionKind()}
 		if started[key] {
 			return nil
 		}
-		if err := c.Watch(source.Kind(mgr.GetCache(), object, handler.EnqueueRequestsFromMapFunc(infraCluster), controlPlaneChanged(kind))); err != nil {
+		if err := r.listOne(ctx, namespace, object); err != nil {
+			return err
+		}
+		watched := object.DeepCopyObject().(client.Object) // The caller reads into object.
+		if err := c.Watch(source.Kind(mgr.GetCache(), watched, handler.EnqueueRequestsFromMapFunc(infraCluster), controlPlaneChanged(kind))); err != nil {
 			return fmt.Errorf("watching control planes: %w", err)
 		}
 		started[key] = true
 		return nil
 	}
+}
+
+// listOne checks that control planes of a kind whose CRD can be removed can be listed: a cache of one that cannot waits forever, and with it
+// each reconcile that reads from it.
+func (r *Reconciler) listOne(ctx context.Context, namespace string, object client.Object) error {
+	of, is := object.(*unstructured.Unstructured)
+	if !is {
+		return nil
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(of.GroupVersionKind())
+	if err := r.Live.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
+		return fmt.Errorf("listing control planes of kind %s: %w", of.GetKind(), err)
+	}
+	return nil
 }
 
 // inventoryChanges enqueues every Cluster when the version of a control-plane provider changes.
