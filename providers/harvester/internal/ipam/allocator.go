@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -85,7 +86,10 @@ func among(live client.Reader) func(context.Context, *lbv1.IPPool) (map[netip.Ad
 			if err := live.List(ctx, blocks, allocation.BlocksOf(other.Name)); err != nil {
 				return nil, fmt.Errorf("listing IPPoolBlocks of IPPool %s: %w", other.Name, err)
 			}
-			theirs, _ := allocation.NewPool(other, blocks.Items...) // errors are irrelevant here
+			own := slices.DeleteFunc(blocks.Items, func(block lbv1.IPPoolBlock) bool {
+				return block.Pool != other.Name || allocation.IsCopy(&block)
+			})
+			theirs, _ := allocation.NewPool(other, own...) // errors are irrelevant here
 			maps.Insert(held, theirs.Holders())
 		}
 		return held, obstacleError(ippools.Obstacles(pool, all.Items))

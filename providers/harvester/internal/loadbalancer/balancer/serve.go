@@ -208,12 +208,13 @@ func (s *scope) writeService(ctx context.Context, service *corev1.Service) (*cor
 // patch writes an existing Service or EndpointSlice. If the API server does not store its label or owner, or another client removes them,
 // patch records an event and backs off, but writes everything else: machines get and lose traffic without delay.
 func (s *scope) patch(ctx context.Context, before, after client.Object) error {
+	known := s.written.Repeats.Undone(s.Client, before)
 	err := s.written.Repeats.Write(ctx, s.Client, before, after)
 	var removed *patch.RemovedError
 	if !errors.As(err, &removed) {
 		return err
 	}
-	if removed.Reportable {
+	if removed.Reportable && (known == nil || known.Error() != removed.Error()) {
 		s.Recorder.Eventf(s.lb, nil, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, "Reconcile", "%s", removed)
 	}
 	if s.again == 0 || removed.Again() < s.again {

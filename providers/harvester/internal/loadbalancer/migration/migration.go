@@ -299,6 +299,9 @@ func (m *Migration) holders(ctx context.Context, pools []lbv1.IPPool) (map[in][]
 		note(pools[i].Name, pools[i].Status.Allocated)
 	}
 	for i := range blocks.Items {
+		if allocation.IsCopy(&blocks.Items[i]) {
+			continue
+		}
 		note(blocks.Items[i].Pool, blocks.Items[i].Allocated)
 	}
 	return holds, nil

@@ -135,6 +135,9 @@ func (w ipPool) withBlocks(ctx context.Context, pool *lbv1.IPPool) (*lbv1.IPPool
 	}
 	all := pool.DeepCopy()
 	for i := range blocks.Items {
+		if blocks.Items[i].Pool != pool.Name || allocation.IsCopy(&blocks.Items[i]) {
+			continue
+		}
 		if all.Status.Allocated == nil {
 			all.Status.Allocated = map[string]string{}
 		}
