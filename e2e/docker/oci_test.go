@@ -29,11 +29,7 @@ func TestOCIArchiveHasAnImageForEachArchitecture(t *testing.T) {
 	file, again := filepath.Join(t.TempDir(), "image.tar"), filepath.Join(t.TempDir(), "image.tar")
 	g.Expect(WriteOCI(file, images)).To(Succeed())
 	g.Expect(WriteOCI(again, images)).To(Succeed())
-	first, err := os.ReadFile(file)
-	g.Expect(err).NotTo(HaveOccurred())
-	second, err := os.ReadFile(again)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(first).To(Equal(second), "the same files are the same image")
+	g.Expect(contentOf(t, again)).To(Equal(contentOf(t, file)), "the same files are the same image")
 
 	index, err := layout.ImageIndexFromPath(unpacked(t, file))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -63,6 +59,13 @@ func TestOCIArchiveHasAnImageForEachArchitecture(t *testing.T) {
 		g.Expect(entries(t, content)).To(HaveKeyWithValue("manager", "program for "+arch))
 	}
 	g.Expect(WriteOCI(file, nil)).To(MatchError("no image for amd64 or arm64"))
+}
+
+func contentOf(t *testing.T, file string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return content
 }
 
 // entries returns the files of a tar stream.

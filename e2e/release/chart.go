@@ -83,7 +83,7 @@ const (
 	memoryHere    = "CHART-MEMORY"
 	imageHere     = "CHART-IMAGE"
 	policyHere    = "CHART-PULL-POLICY"
-	secretsHere   = "CHART-PULL-SECRETS"
+	secretsHere   = "CHART-PULL-SECRETS" //nolint:gosec // The name of a placeholder.
 	keepHere      = "CHART-KEEP"
 )
 

@@ -103,7 +103,11 @@ func isWork(name string) bool { return isSOAP(name) && name != stream }
 
 // rollout creates n VMs at once, over the zones of some vCenters.
 func rollout(ctx context.Context, e *benchmark.Environment, vcenters, n int, opts ...simulator.Option) (benchmark.Batch, error) {
-	w, err := setUpOver(ctx, e, vcenters, "bench", simulator.ThreeZones(), opts...)
+	servers, err := startVCenters(ctx, e, vcenters, simulator.ThreeZones(), opts...)
+	if err != nil {
+		return benchmark.Batch{}, err
+	}
+	w, err := setUpOver(ctx, e, "bench", servers)
 	if err == nil {
 		err = w.zonesReady(ctx)
 	}

@@ -37,21 +37,33 @@ type setup struct {
 }
 
 // setUp starts a vCenter with zones a, b and c and creates the cluster on it.
-func setUp(ctx context.Context, e *benchmark.Environment, name string, layout simulator.Layout, opts ...simulator.Option) (*setup, error) {
-	return setUpOver(ctx, e, 1, name, layout, opts...)
+func setUp(ctx context.Context, e *benchmark.Environment, name string, layout simulator.Layout) (*setup, error) {
+	vcenters, err := startVCenters(ctx, e, 1, layout)
+	if err != nil {
+		return nil, err
+	}
+	return setUpOver(ctx, e, name, vcenters)
 }
 
-// setUpOver starts some equal vCenters, and creates the cluster with zones a, b and c on them in turn.
-func setUpOver(ctx context.Context, e *benchmark.Environment, count int, name string, layout simulator.Layout, opts ...simulator.Option) (*setup, error) {
+// startVCenters starts some equal vCenters.
+func startVCenters(ctx context.Context, e *benchmark.Environment, count int, layout simulator.Layout, opts ...simulator.Option) ([]*simulator.Server, error) {
 	var vcenters []*simulator.Server
-	foreign := 0
 	for range count {
 		vcenter, err := simulator.New(layout, opts...) //nolint:contextcheck // The simulator runs until it is closed.
 		if err != nil {
 			return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
 		}
 		e.OnStop(vcenter.Close)
-		vcenters, foreign = append(vcenters, vcenter), foreign+len(vcenter.VMs())
+		vcenters = append(vcenters, vcenter)
+	}
+	return vcenters, nil
+}
+
+// setUpOver creates the cluster with zones a, b and c on the vCenters in turn.
+func setUpOver(ctx context.Context, e *benchmark.Environment, name string, vcenters []*simulator.Server) (*setup, error) {
+	foreign := 0
+	for _, vcenter := range vcenters {
+		foreign += len(vcenter.VMs())
 	}
 	cluster, err := createCluster(ctx, e.Client, name, vcenters[0], vcenters[1:]...)
 	if err != nil {
@@ -72,7 +84,7 @@ func setUpOver(ctx context.Context, e *benchmark.Environment, count int, name st
 		},
 	}}
 	for i, letter := range []string{"a", "b", "c"} {
-		if err := w.makeZone(ctx, letter, vcenters[i%count]); err != nil {
+		if err := w.makeZone(ctx, letter, vcenters[i%len(vcenters)]); err != nil {
 			return nil, err
 		}
 	}
