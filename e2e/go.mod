@@ -26,6 +26,7 @@ require (
 	github.com/prometheus/procfs v0.20.1
 	github.com/prometheus/prometheus v0.311.3
 	github.com/spdx/tools-golang v0.5.7
+	github.com/spf13/pflag v1.0.10
 	github.com/vmware/govmomi v0.56.0
 	go.etcd.io/etcd/client/v3 v3.6.14
 	go.starlark.net v0.0.0-20260908191801-89a6a09411d5
@@ -183,7 +184,6 @@ require (
 	github.com/spf13/afero v1.15.0 // indirect
 	github.com/spf13/cast v1.10.0 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
-	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/spf13/viper v1.21.0 // indirect
 	github.com/subosito/gotenv v1.6.0 // indirect
 	github.com/valyala/fastjson v1.6.10 // indirect

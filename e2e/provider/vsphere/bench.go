@@ -103,7 +103,7 @@ func isWork(name string) bool { return isSOAP(name) && name != stream }
 
 // rollout creates n VMs at once, over the zones of some vCenters.
 func rollout(ctx context.Context, e *benchmark.Environment, vcenters, n int, opts ...simulator.Option) (benchmark.Batch, error) {
-	servers, err := startVCenters(ctx, e, vcenters, simulator.ThreeZones(), opts...)
+	servers, err := startVCenters(e, vcenters, simulator.ThreeZones(), opts...) //nolint:contextcheck // The simulators run until they are closed.
 	if err != nil {
 		return benchmark.Batch{}, err
 	}

@@ -38,7 +38,7 @@ type setup struct {
 
 // setUp starts a vCenter with zones a, b and c and creates the cluster on it.
 func setUp(ctx context.Context, e *benchmark.Environment, name string, layout simulator.Layout) (*setup, error) {
-	vcenters, err := startVCenters(ctx, e, 1, layout)
+	vcenters, err := startVCenters(e, 1, layout) //nolint:contextcheck // The simulator runs until it is closed.
 	if err != nil {
 		return nil, err
 	}
@@ -46,10 +46,10 @@ func setUp(ctx context.Context, e *benchmark.Environment, name string, layout si
 }
 
 // startVCenters starts some equal vCenters.
-func startVCenters(ctx context.Context, e *benchmark.Environment, count int, layout simulator.Layout, opts ...simulator.Option) ([]*simulator.Server, error) {
+func startVCenters(e *benchmark.Environment, count int, layout simulator.Layout, opts ...simulator.Option) ([]*simulator.Server, error) {
 	var vcenters []*simulator.Server
 	for range count {
-		vcenter, err := simulator.New(layout, opts...) //nolint:contextcheck // The simulator runs until it is closed.
+		vcenter, err := simulator.New(layout, opts...)
 		if err != nil {
 			return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
 		}
