@@ -87,7 +87,7 @@ func among(live client.Reader) func(context.Context, *lbv1.IPPool) (map[netip.Ad
 				return nil, fmt.Errorf("listing IPPoolBlocks of IPPool %s: %w", other.Name, err)
 			}
 			own := slices.DeleteFunc(blocks.Items, func(block lbv1.IPPoolBlock) bool {
-				return block.Pool != other.Name || allocation.IsCopy(&block)
+				return !allocation.IsBlockOf(&block, other.Name)
 			})
 			theirs, _ := allocation.NewPool(other, own...) // errors are irrelevant here
 			maps.Insert(held, theirs.Holders())

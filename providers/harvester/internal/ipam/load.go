@@ -64,7 +64,7 @@ func load(ctx context.Context, h Harvester, from getter, name string, always boo
 func ownBlocks(ctx context.Context, h Harvester, pool *lbv1.IPPool, all []lbv1.IPPoolBlock) (own []lbv1.IPPoolBlock, ignored int, _ error) {
 	for i := range all {
 		block := &all[i]
-		if block.Pool != pool.Name || allocation.IsCopy(block) {
+		if !allocation.IsBlockOf(block, pool.Name) {
 			ignored++
 			continue
 		}

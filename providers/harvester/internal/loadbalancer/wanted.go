@@ -89,9 +89,9 @@ func Change(lb, wanted *lbv1.LoadBalancer, by owned.By) bool {
 	return changed
 }
 
-// Own returns the load balancer of a cluster among all of its namespace: the one that has its id, or one created before Faultline, which has
-// the former name and the published address of the cluster. One that has the id under another name is a copy. foreign is another load balancer that occupies
-// the name.
+// Own returns the load balancer of a cluster among all of its namespace: the one that has its id, or one created
+// before Faultline, which has the former name and the published address of the cluster. One that has the id under another name is a
+// copy. foreign is another load balancer that occupies the name.
 func Own(by owned.By, all []lbv1.LoadBalancer) (own, foreign *lbv1.LoadBalancer) {
 	for i := range all {
 		if by.HasNamed(&all[i], by.NameFor(what), by.FormerNameFor(what)) {

@@ -4,9 +4,8 @@
 // Package owned decides which objects belong to a HarvesterCluster, and which others it may use. It sends no requests.
 //
 // On Harvester, neither a name nor the id of the cluster alone identifies an object, since a copy of the cluster's YAML has the same id.
-// An object belongs to the cluster only if it has the id and names the cluster as its owner. A copy of a LoadBalancer or IPPool has both, so its
-// name counts, too. No other object is changed. The IPPools to
-// create for a cluster follow from that. YAML is copied with all annotations, so a HarvesterMachine or HarvesterCluster may have the id
+// An object belongs to the cluster only if it has the id and names the cluster as its owner. A copy of a LoadBalancer or
+// IPPool has both, so its name counts, too. No other object is changed. The IPPools to create for a cluster follow from that. YAML is copied with all annotations, so a HarvesterMachine or HarvesterCluster may have the id
 // of another, too.
 //
 // In the management cluster, a HarvesterCluster may use an object in another namespace if that object consents, by an annotation that

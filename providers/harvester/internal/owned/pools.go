@@ -86,8 +86,8 @@ func ChangePool(pool, wanted *lbv1.IPPool, by By) bool {
 	return changed
 }
 
-// OwnPool returns the pool that was created for a cluster and a purpose, or one created for it before Faultline: that has the former name, the same addresses
-// and no id. foreign is another pool that occupies the name.
+// OwnPool returns the pool that was created for a cluster and a purpose, or one created for it before Faultline: that has the former
+// name, the same addresses and no id. foreign is another pool that occupies the name.
 func OwnPool(by By, use PoolUse, wanted *lbv1.IPPool, all []lbv1.IPPool) (own, foreign *lbv1.IPPool) {
 	for i := range all {
 		pool := &all[i]

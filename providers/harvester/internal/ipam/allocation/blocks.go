@@ -132,6 +132,11 @@ func IsCopy(block *lbv1.IPPoolBlock) bool {
 	return ok && block.Name != blockName(block.Pool, of)
 }
 
+// IsBlockOf reports whether a block belongs to the pool with a name. BlocksOf also selects copies, and blocks of pools with a similar name.
+func IsBlockOf(block *lbv1.IPPoolBlock, pool string) bool {
+	return block.Pool == pool && !IsCopy(block)
+}
+
 // BlocksOf returns the selector of a pool's blocks.
 func BlocksOf(pool string) client.MatchingLabels {
 	return client.MatchingLabels{lbv1.PoolLabel: shorten(pool, labelLimit)}

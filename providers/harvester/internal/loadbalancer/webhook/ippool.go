@@ -135,7 +135,7 @@ func (w ipPool) withBlocks(ctx context.Context, pool *lbv1.IPPool) (*lbv1.IPPool
 	}
 	all := pool.DeepCopy()
 	for i := range blocks.Items {
-		if blocks.Items[i].Pool != pool.Name || allocation.IsCopy(&blocks.Items[i]) {
+		if !allocation.IsBlockOf(&blocks.Items[i], pool.Name) {
 			continue
 		}
 		if all.Status.Allocated == nil {
