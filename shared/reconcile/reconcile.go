@@ -280,10 +280,16 @@ func (l Loop[T, S]) settles(p *patch.Patch, obj T, s S) (time.Duration, error) {
 
 // sooner returns the result with RequeueAfter lowered to after; 0 means never.
 func sooner(result ctrl.Result, after time.Duration) ctrl.Result {
-	if after > 0 && (result.RequeueAfter <= 0 || after < result.RequeueAfter) {
-		result.RequeueAfter = after
-	}
+	result.RequeueAfter = Earlier(result.RequeueAfter, after)
 	return result
+}
+
+// Earlier returns the shorter of two delays, where 0 means never.
+func Earlier(a, b time.Duration) time.Duration {
+	if b > 0 && (a <= 0 || b < a) {
+		return b
+	}
+	return a
 }
 
 // ignoreNotFound ignores a not-found error for an object that was deleted because its finalizer was removed.

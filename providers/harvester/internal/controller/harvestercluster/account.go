@@ -17,6 +17,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/patch"
+	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
 )
 
@@ -72,7 +73,7 @@ func (s *scope) maintainAccount(ctx context.Context) (bool, error) {
 	key := client.ObjectKeyFromObject(s.cluster)
 	if last, found := s.accountChecks.Load(key); found {
 		if wait := accountCheckInterval - time.Since(last.(time.Time)); wait > 0 {
-			s.requeueAfter = earlier(s.requeueAfter, wait)
+			s.requeueAfter = reconcile.Earlier(s.requeueAfter, wait)
 			return true, nil
 		}
 	}
@@ -87,7 +88,7 @@ func (s *scope) maintainAccount(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	s.accountChecks.Store(key, time.Now())
-	s.requeueAfter = earlier(s.requeueAfter, accountCheckInterval)
+	s.requeueAfter = reconcile.Earlier(s.requeueAfter, accountCheckInterval)
 	return true, nil
 }
 

@@ -129,14 +129,7 @@ func reconcileNormal(ctx context.Context, s *scope) (ctrl.Result, error) {
 	complete, err := s.createAll(ctx)
 	next, domainsErr := s.publishDomains(ctx)
 	s.setProvisioned(complete)
-	return ctrl.Result{RequeueAfter: earlier(next, s.requeueAfter)}, errors.Join(err, domainsErr, s.recordWorkloadUID(ctx))
-}
-
-func earlier(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
+	return ctrl.Result{RequeueAfter: reconcile.Earlier(next, s.requeueAfter)}, errors.Join(err, domainsErr, s.recordWorkloadUID(ctx))
 }
 
 func annotate(o client.Object, key, value string) {

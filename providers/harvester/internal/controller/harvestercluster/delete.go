@@ -173,7 +173,7 @@ func (s *scope) deletePools(ctx context.Context) (bool, error) {
 	}
 	if len(own) > 0 {
 		s.conn.Await(requester(client.ObjectKeyFromObject(s.cluster)))
-		s.requeueAfter = earlier(s.requeueAfter, recheckInterval) // Harvester may still count released addresses as allocated
+		s.requeueAfter = reconcile.Earlier(s.requeueAfter, recheckInterval) // Harvester may still count released addresses as allocated
 	}
 	return len(own) == 0, nil
 }

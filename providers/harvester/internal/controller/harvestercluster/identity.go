@@ -58,7 +58,7 @@ func (s *scope) recordRemoved(err error) error {
 		return err
 	}
 	s.removed = removed
-	s.requeueAfter = earlier(s.requeueAfter, removed.Again()) // a policy change triggers no event
+	s.requeueAfter = reconcile.Earlier(s.requeueAfter, removed.Again()) // a policy change triggers no event
 	return nil
 }
 

@@ -217,9 +217,7 @@ func (s *scope) patch(ctx context.Context, before, after client.Object) error {
 	if removed.Reportable && (known == nil || known.Error() != removed.Error()) {
 		s.Recorder.Eventf(s.lb, nil, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, "Reconcile", "%s", removed)
 	}
-	if s.again == 0 || removed.Again() < s.again {
-		s.again = removed.Again()
-	}
+	s.again = reconcile.Earlier(s.again, removed.Again())
 	if !removed.Paused {
 		return nil
 	}

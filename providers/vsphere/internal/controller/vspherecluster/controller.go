@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
@@ -125,13 +124,13 @@ func (r *Reconciler) reconcileNormal(ctx context.Context, s *scope) (ctrl.Result
 	if unavailable == nil && s.domains.Ready() && !ptr.Deref(s.cluster.Status.Initialization.Provisioned, false) {
 		s.cluster.Status.Initialization.Provisioned = ptr.To(true)
 	}
-	next = earlier(earlier(next, retryServers), connection.RetryAfter(unavailable))
+	next = reconcile.Earlier(reconcile.Earlier(next, retryServers), connection.RetryAfter(unavailable))
 	if unavailable == nil || len(s.cluster.Spec.AdditionalServers) > 0 {
 		again, err := r.ensureModules(ctx, s)
 		if err != nil {
 			return ctrl.Result{}, err
 		}
-		next = earlier(next, again)
+		next = reconcile.Earlier(next, again)
 	}
 	return ctrl.Result{RequeueAfter: next}, nil
 }
@@ -155,14 +154,6 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (unavailable, err er
 		return err, nil
 	}
 	return nil, err
-}
-
-// earlier returns the shorter of two delays, where 0 means none.
-func earlier(a, b time.Duration) time.Duration {
-	if a == 0 || b > 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // reconcileDelete waits for the machines, whose deletion needs the cluster's account.

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
+	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
 // reportServers writes the state of each vCenter of a cluster with several into the status. It returns when to look again without
@@ -38,7 +39,7 @@ func (r *Reconciler) reportServers(ctx context.Context, s *scope) (again time.Du
 			}
 		}
 		meta.SetStatusCondition(&reported[i].Conditions, server.Available)
-		again = earlier(again, server.RetryAfter)
+		again = reconcile.Earlier(again, server.RetryAfter)
 	}
 	s.cluster.Status.Servers = reported
 	return again, nil
