@@ -49,7 +49,7 @@ func TestAMachineWaitsForVirtControllerThatIsDownAndSaysSo(t *testing.T) {
 	w := newFixture(t)
 	w.start()
 	fault := func(on bool) {
-		w.Expect(sim.SetFault(context.WithoutCancel(t.Context()), "no-virt-controller", on, w.name, "a")).To(Succeed())
+		w.Expect(sim.SetFault(context.WithoutCancel(t.Context()), "no-virt-controller", on, w.name, w.name+"-a")).To(Succeed())
 	}
 	fault(true)
 	t.Cleanup(func() { fault(false) })
