@@ -53,14 +53,14 @@ func FuzzZeroValues(f *testing.F) {
 		}
 		values := zeroValues(annotation)
 		for _, pointer := range slices.Sorted(maps.Keys(values)) {
-			put(object, pointer, values[pointer])
+			put(object, pointer, values[pointer], missing)
 		}
 		added := map[string]any{}
 		for name, value := range object {
 			collectZeros("/"+escape(name), value, before[name], added)
 		}
 		for _, pointer := range slices.Sorted(maps.Keys(added)) {
-			put(before, pointer, added[pointer])
+			put(before, pointer, added[pointer], missing)
 		}
 		if !reflect.DeepEqual(object, before) || !reflect.DeepEqual(object["metadata"], map[string]any{"name": "a"}) {
 			t.Fatalf("%q made %v", annotation, object)

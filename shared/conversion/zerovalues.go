@@ -4,6 +4,7 @@
 package conversion
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,9 +25,9 @@ const (
 	// other: empty strings, lists and maps, 0 and false. Types omit them when an object is encoded to JSON. Without them, every
 	// time a client applies the object it finds a difference, writes it, and increases the generation.
 	//
-	// Its value is a JSON object that maps JSON pointers to values. A value is restored if the field is missing and the value has
-	// no meaning, which is the case if the object converts to the same with and without it. It is therefore safe if any client
-	// writes the annotation. It is removed when no values are left.
+	// Its value is a JSON object that maps JSON pointers to values. A value is restored if the field is missing, or a string that the
+	// conversion has filled in, and the value has no meaning, which is the case if the object converts to the same with and without
+	// it. It is therefore safe if any client writes the annotation. It is removed when no values are left.
 	ZeroValuesAnnotation = "conversion.infrastructure.cluster.x-k8s.io/zero-values"
 
 	// longest is the maximum length of the annotation in bytes, enough for some hundred values.
@@ -100,18 +101,42 @@ func (b between) keepZeros(ctx context.Context, source map[string]any, plain []b
 // putBack returns a converted object with the kept zero values. It returns an error if they have a meaning. back is the object
 // converted back to its original version.
 func (b between) putBack(ctx context.Context, plain []byte, back converted, kept map[string]any) (map[string]any, error) {
-	var object map[string]any
-	if err := unmarshal(plain, &object); err != nil {
-		return nil, err
-	}
-	for _, pointer := range slices.Sorted(maps.Keys(kept)) { // A struct comes before its fields.
-		put(object, pointer, kept[pointer])
-	}
-	data, err := json.Marshal(object)
+	with, err := b.putInto(ctx, plain, back, kept, missing)
 	if err != nil {
 		return nil, err
 	}
-	return object, b.meansTheSame(ctx, data, back)
+	data, err := json.Marshal(with)
+	if err != nil {
+		return nil, err
+	}
+	if emptied, err := b.putInto(ctx, data, back, kept, filledIn); err == nil {
+		return emptied, nil
+	}
+	return with, nil
+}
+
+// putInto returns an object in which the kept values replace what may be replaced. It returns an error if that has a meaning.
+func (b between) putInto(ctx context.Context, data []byte, back converted, kept map[string]any, replaces func(is, value any) bool) (map[string]any, error) {
+	var object map[string]any
+	if err := unmarshal(data, &object); err != nil {
+		return nil, err
+	}
+	for _, pointer := range slices.Sorted(maps.Keys(kept)) { // A struct comes before its fields.
+		put(object, pointer, kept[pointer], replaces)
+	}
+	candidate, err := json.Marshal(object)
+	if err != nil || bytes.Equal(candidate, data) {
+		return object, err
+	}
+	return object, b.meansTheSame(ctx, candidate, back)
+}
+
+func missing(is, _ any) bool { return is == nil }
+
+// filledIn reports whether a value is a string that may stand for an empty one.
+func filledIn(is, value any) bool {
+	text, isString := is.(string)
+	return isString && text != "" && value == ""
 }
 
 // meansTheSame returns an error unless the candidate converts to the same object as back in the original version, and both still
@@ -203,8 +228,8 @@ func isZero(value any) bool {
 	return false
 }
 
-// collectZeros collects the zero values at a pointer, and below, that are missing after an object was converted to the other
-// version and back.
+// collectZeros collects the zero values at a pointer, and below, that are missing or filled in after an object was converted to the
+// other version and back.
 func collectZeros(pointer string, value, back any, lost map[string]any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -226,7 +251,7 @@ func collectZeros(pointer string, value, back any, lost map[string]any) {
 			}
 		}
 	}
-	if back == nil && isZero(value) {
+	if back == nil && isZero(value) || filledIn(back, value) {
 		lost[pointer] = value
 	}
 }
@@ -242,8 +267,8 @@ func onlyZeros(fields map[string]any) bool {
 	return true
 }
 
-// put sets the value at a pointer of an object, if it is missing and its parent exists. It does not add elements to lists.
-func put(object map[string]any, pointer string, value any) {
+// put sets the value at a pointer of an object, if it replaces the field's and the parent exists. It does not add elements to lists.
+func put(object map[string]any, pointer string, value any, replaces func(is, value any) bool) {
 	names := strings.Split(pointer, "/")
 	if len(names) < 2 || names[0] != "" || !isContent(unescape(names[1])) {
 		return
@@ -253,7 +278,7 @@ func put(object map[string]any, pointer string, value any) {
 	for _, name := range names[1:last] {
 		at = child(at, unescape(name))
 	}
-	if fields, isStruct := at.(map[string]any); isStruct && fields[unescape(names[last])] == nil {
+	if fields, isStruct := at.(map[string]any); isStruct && replaces(fields[unescape(names[last])], value) {
 		fields[unescape(names[last])] = value
 	}
 }

@@ -143,6 +143,7 @@ func TestInvalidZeroValuesAreIgnored(t *testing.T) {
 		"metadata":                            `{"/metadata/finalizers":[],"/metadata/namespace":""}`,
 		"the type":                            `{"/kind":"","/apiVersion":""}`,
 		"a struct that means something":       `{"/spec/public":{}}`,
+		"a string that means something":       `{"/spec/cards/0/name":""}`,
 		"a number that means something":       `{"/spec/cards/0/mtu":0}`,
 		"a field of only one version":         `{"/spec/only":false}`,
 		"an element that is not there":        `{"/spec/cards/1":{},"/spec/cards/1/name":"","/spec/cards/-1/name":"","/spec/cards/x/name":""}`,
