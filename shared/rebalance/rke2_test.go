@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -477,4 +479,49 @@ func TestChangesOfAnRKE2ControlPlaneAreWatched(t *testing.T) {
 	is(faultlinev1.ReasonControlPlanePaused)
 	p.change(func(o *unstructured.Unstructured) { o.SetAnnotations(nil) })
 	is(faultlinev1.ReasonMoving)
+}
+
+// A cache of objects that cannot be listed never syncs, and blocks each reconcile that reads from it.
+func TestControlPlanesThatCannotBeListedDelayNoOtherCluster(t *testing.T) {
+	t.Parallel()
+	p := newRKE2(t, "v1beta2", "aab", "abc")
+	other := newFixture(t, "aab", "abc")
+	kcp := other.kcp()
+	kcp.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+	other.Expect(other.client.Update(t.Context(), kcp)).To(Succeed())
+	config, refused := rest.CopyConfig(apiServer), make(chan struct{}, 1)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return unlistable{next, refused} })
+	live, err := client.New(config, client.Options{Scheme: scheme})
+	p.Expect(err).NotTo(HaveOccurred())
+	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(p.name, other.name)}
+	integration.Start(t, config, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
+		r := p.reconciler(mgr.GetClient())
+		r.Live = live
+		return r.SetupWithManager(ctx, mgr, "", watch.Concurrency(1))
+	})
+	p.Eventually(refused).WithTimeout(2 * time.Minute).Should(Receive())
+	kcp = other.kcp()
+	kcp.Annotations = nil
+	other.Expect(other.client.Update(t.Context(), kcp)).To(Succeed())
+	p.Eventually(func() string {
+		return conditions.GetReason(other.infra(), faultlinev1.ControlPlaneBalancedCondition)
+	}).WithTimeout(time.Minute).WithPolling(20 * time.Millisecond).Should(Equal(faultlinev1.ReasonMoving))
+}
+
+// unlistable refuses to list RKE2ControlPlanes, as for an account without the right.
+type unlistable struct {
+	http.RoundTripper
+
+	refused chan<- struct{}
+}
+
+func (u unlistable) RoundTrip(request *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(request.URL.Path, "/rke2controlplanes") {
+		return u.RoundTripper.RoundTrip(request)
+	}
+	select {
+	case u.refused <- struct{}{}:
+	default:
+	}
+	return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{}, Body: http.NoBody, Request: request}, nil
 }
