@@ -159,5 +159,10 @@ func (d *Dialer) ForServer(ctx context.Context, cluster *infrav1.VSphereCluster,
 	if !slices.ContainsFunc(cluster.Spec.ClusterModules, func(module infrav1.ClusterModule) bool { return infrav1.SameServer(module.Server, server) }) {
 		return nil, fmt.Errorf("%w: there is no VSphereDeploymentZone on server %s", identity.ErrNotUsable, server)
 	}
-	return d.forMachines(ctx, cluster, nil, server, "")
+	session, err := d.forMachines(ctx, cluster, nil, server, "")
+	if err != nil {
+		return nil, fmt.Errorf("no VSphereDeploymentZone is on that server, and with the cluster's account: %w; or create a VSphereDeploymentZone on server %s "+
+			"with the identityRef and thumbprint of the deleted one", err, server)
+	}
+	return session, nil
 }

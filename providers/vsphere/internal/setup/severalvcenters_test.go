@@ -425,3 +425,29 @@ func TestVCenterThatIsTooOldForModulesTakesThemFromNoOther(t *testing.T) {
 	w.Expect(reason(old.Host())).To(Equal(infrav1.VSphereClusterModulesInvalidVCenterVersionReason))
 	w.Expect(reason(w.vc.Host())).To(Equal(infrav1.VSphereClusterClusterModulesReadyReason))
 }
+
+// The account of a zone is lost with the zone. Another zone brings it back.
+func TestModulesWhoseZoneWithItsOwnAccountWasDeleted(t *testing.T) {
+	t.Parallel()
+	second := simulator.Start(t, simulator.ThreeZones(), simulator.WithVersion("8.0.3"), simulator.WithCredentials("second", "word"))
+	w, infra := newFixtureWithModules(t, adding(second))
+	w.create(w.secret("of-second", "second", "word"))
+	identity := w.identity("second", &infrav1.AllowedNamespaces{}, func(i *infrav1.VSphereClusterIdentity) { i.Spec.SecretName = "of-second" })
+	far := w.zoneAt(second, "b", checkedAs(identity))
+	update(w, infra, func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = w.clusterSpec().FailureDomainSelector })
+	w.waitForPublished(infra, far.Name)
+	machine := w.machine("one", "node-b", far.Name, memberOf("workers"))
+	w.waitForProvisioned(machine)
+	w.Expect(second.Modules()).To(HaveLen(1))
+	w.remove(machine)
+	w.Expect(w.client.Delete(t.Context(), far)).To(Succeed())
+	w.waitForDeletion(far)
+	update(w, infra, func(c *infrav1.VSphereCluster) { c.Spec.AdditionalServers = nil })
+	w.Expect(w.client.Delete(t.Context(), infra)).To(Succeed())
+	message := w.waitForCondition(infra, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesDeletingReason)
+	w.Expect(message).To(And(ContainSubstring("create a VSphereDeploymentZone"), ContainSubstring(second.Host()), ContainSubstring("spec.clusterModules")))
+	w.Expect(second.Modules()).To(HaveLen(1))
+	w.zoneAt(second, "c", checkedAs(identity))
+	w.waitForDeletion(infra)
+	w.Expect(second.Modules()).To(BeEmpty())
+}

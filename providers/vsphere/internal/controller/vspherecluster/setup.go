@@ -113,11 +113,14 @@ func (r *Reconciler) clustersWhere(ctx context.Context, keep func(*infrav1.VSphe
 	return watch.Requests(ctx, r.Client, &infrav1.VSphereClusterList{}, keep, opts...)
 }
 
-// clustersOfZone includes the clusters for which the zone has just ceased to be a failure domain.
+// clustersOfZone includes the clusters for which the zone has just ceased to be a failure domain, and those with cluster modules on its
+// server, which can be deleted with its account.
 func (r *Reconciler) clustersOfZone(ctx context.Context, o client.Object) []reconcile.Request {
 	zone := o.(*infrav1.VSphereDeploymentZone)
 	return r.clustersWhere(ctx, func(cluster *infrav1.VSphereCluster) bool {
-		return placement.Selects(cluster, zone) || publishes(cluster, zone.Name)
+		return placement.Selects(cluster, zone) || publishes(cluster, zone.Name) || slices.ContainsFunc(cluster.Spec.ClusterModules, func(module infrav1.ClusterModule) bool {
+			return module.Server != "" && infrav1.SameServer(module.Server, zone.Spec.Server)
+		})
 	})
 }
 
