@@ -29,7 +29,7 @@ var ErrBehind = errors.New("other clients' writes come first")
 const (
 	// remembered is how long a write is tracked. A write that is reverted later than that does not count.
 	remembered = 10 * time.Minute
-	// fixture is the number of reverts by another writer after which they are reported.
+	// conflictThreshold is the number of reverts by another writer after which they are reported.
 	conflictThreshold = 3
 )
 

@@ -40,11 +40,13 @@ type Domains struct {
 // status is changed, because RecordEvents compares with the stored states.
 func (p *Publisher) Of(object provider.Cluster, cluster string) *Domains {
 	_, known := object.Distribution()
-	return &Domains{
+	d := &Domains{
 		publisher: p, object: object, former: known.FailureDomains,
 		inPlace: conditions.GetMessage(object, faultlinev1.MachinesInPlaceCondition),
 		cluster: client.ObjectKey{Namespace: object.GetNamespace(), Name: cluster},
 	}
+	p.known.Store(client.ObjectKeyFromObject(object), d.cluster) // other controllers set metrics even if no domains are published
+	return d
 }
 
 // HasControlPlaneDomain reports whether a domain is published for control planes. Continue to publish such a cluster, with no
@@ -56,7 +58,9 @@ func (d *Domains) HasControlPlaneDomain() bool {
 // Clear clears the published domains and their conditions. Call it for a cluster that has no failure domains and never had one for
 // control planes: its machines can be anywhere.
 func (d *Domains) Clear() {
-	d.Remove()
+	d.unpublish()
+	d.publisher.Metrics.Set(d.cluster, faultlinev1.DistributionStatus{}, nil)
+	d.publisher.Metrics.SetWaiting(d.cluster, nil)
 	conditions.Delete(d.object, faultlinev1.FailureDomainsReadyCondition)
 	conditions.Delete(d.object, faultlinev1.MachinesInPlaceCondition)
 	d.ready = true
@@ -64,9 +68,13 @@ func (d *Domains) Clear() {
 
 // Remove clears the published domains and deletes the metrics. Call it for a cluster that is being deleted.
 func (d *Domains) Remove() {
+	d.unpublish()
+	d.publisher.Forget(client.ObjectKeyFromObject(d.object))
+}
+
+func (d *Domains) unpublish() {
 	_, known := d.object.Distribution()
 	*d.object.FailureDomains(), *known = nil, faultlinev1.DistributionStatus{}
-	d.publisher.Forget(client.ObjectKeyFromObject(d.object))
 }
 
 // Publish evaluates the observations and writes the result to the status, together with the placement of the machines and the
@@ -101,7 +109,6 @@ func (d *Domains) publish(seen []distribution.DomainObservation, machines []dist
 	result := distribution.Evaluate(distribution.Input{Spec: *wanted, Previous: previous, Observations: seen, Now: now})
 	*known, *d.object.FailureDomains() = result.Status(*known, machines, now), result.Published
 	conditions.Set(d.object, distribution.InPlace(machines))
-	p.known.Store(client.ObjectKeyFromObject(d.object), d.cluster)
 	p.Metrics.Set(d.cluster, *known, machines)
 	p.Metrics.SetWaiting(d.cluster, waiting)
 	return result

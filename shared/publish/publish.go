@@ -29,9 +29,19 @@ type Publisher struct {
 	known sync.Map // key of the infrastructure cluster -> key of its Cluster, which labels the metrics
 }
 
-// Forget deletes the metrics of an infrastructure cluster. Call it when the cluster no longer exists.
+// Forget deletes the metrics of an infrastructure cluster, whichever controller has set them. Call it when the cluster no longer exists.
+// It keeps those of a Cluster that another infrastructure cluster also claims as its owner.
 func (p *Publisher) Forget(object client.ObjectKey) {
-	if cluster, known := p.known.LoadAndDelete(object); known {
+	cluster, known := p.known.LoadAndDelete(object)
+	if !known {
+		return
+	}
+	shared := false
+	p.known.Range(func(_, other any) bool {
+		shared = other == cluster
+		return !shared
+	})
+	if !shared {
 		p.Metrics.Forget(cluster.(client.ObjectKey))
 	}
 }

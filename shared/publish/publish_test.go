@@ -236,6 +236,30 @@ func TestMetricsAreForgotten(t *testing.T) {
 	g.Expect(testutil.CollectAndCount(p.Metrics)).To(BeZero())
 }
 
+// The controller of workers also sets metrics of a cluster without failure domains: logical ones need no others.
+func TestMetricsOfAClusterWithoutFailureDomainsAreForgotten(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p, _ := publisher(t)
+	infra := cluster("cluster")
+	p.Of(infra, "c").Clear()
+	p.Metrics.SetWorkers(client.ObjectKey{Namespace: "ns", Name: "c"}, map[string]int{"workers": 1})
+	p.Of(infra, "c").Clear()
+	g.Expect(testutil.CollectAndCount(p.Metrics)).To(Equal(1), "a later reconcile keeps them")
+	p.Of(infra, "c").Remove()
+	g.Expect(testutil.CollectAndCount(p.Metrics)).To(BeZero())
+}
+
+func TestDeletedCopyOfAnInfrastructureClusterKeepsTheMetrics(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p, _ := publisher(t)
+	_, err := publish.Publish(t.Context(), p.Of(cluster("cluster"), "c"), []distribution.DomainObservation{{Name: "a", ControlPlane: true, Health: distribution.Healthy}}, &providertest.Machine{}, unwaited)
+	g.Expect(err).NotTo(HaveOccurred())
+	p.Of(cluster("copy"), "c").Remove()
+	g.Expect(testutil.CollectAndCount(p.Metrics)).NotTo(BeZero())
+}
+
 func TestMachineMoved(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
