@@ -6,29 +6,33 @@ package collect
 import (
 	"context"
 	"errors"
+	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/faultline-io/faultline/kubectl-fd/internal/report"
 )
 
-// Watch calls show with the reports on clusters, and again after each event of one of their objects, until ctx ends. It reads from
-// informers, so an event causes no request. A missing permission ends it.
-func Watch(ctx context.Context, config *rest.Config, options client.Options, scope Scope, show func([]report.Cluster) error) error {
+// Watch calls look with a reader, and again after each event of a kind that look has read in the namespace, until ctx ends or look
+// fails. The reader reads from informers, so an event causes no request. A missing permission ends it.
+func Watch(ctx context.Context, config *rest.Config, options client.Options, namespace string, look func(context.Context, Reader) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	events := make(chan struct{}, 1)
 	informers, err := cache.New(config, cache.Options{
 		Scheme: options.Scheme, Mapper: options.Mapper, DefaultTransform: cache.TransformStripManagedFields(),
-		DefaultNamespaces: map[string]cache.Config{scope.Namespace: {}},
+		DefaultNamespaces: map[string]cache.Config{namespace: {}},
 		DefaultWatchErrorHandler: func(_ context.Context, _ *toolscache.Reflector, err error) {
-			if missing := missingRight(err, scope.Namespace); missing != nil {
+			if missing := missingRight(err, namespace); missing != nil {
 				stop(missing)
 			}
+		},
+		NewInformer: func(source toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+			informer := toolscache.NewSharedIndexInformer(source, kind, resync, indexers)
+			_, _ = informer.AddEventHandler(notifier(events)) // It only fails after the informer has stopped.
+			return informer
 		},
 	})
 	if err != nil {
@@ -40,9 +44,9 @@ func Watch(ctx context.Context, config *rest.Config, options client.Options, sco
 		return err
 	}
 	go func() { _ = informers.Start(ctx) }() // It only fails if it is started twice.
-	w := watching{informers: informers, events: make(chan struct{}, 1), kinds: map[string]bool{}}
+	informers.WaitForCacheSync(ctx)          // Reading fails until it has started.
 	for {
-		err := w.look(ctx, Reader{Client: reading}, scope, show)
+		err := look(ctx, Reader{Client: reading})
 		if ctx.Err() != nil {
 			return ended(ctx)
 		}
@@ -52,9 +56,20 @@ func Watch(ctx context.Context, config *rest.Config, options client.Options, sco
 		select {
 		case <-ctx.Done():
 			return ended(ctx)
-		case <-w.events:
+		case <-events:
 		}
 	}
+}
+
+// notifier records that something has changed. Changes that arrive before the next look are observed together.
+func notifier(events chan<- struct{}) toolscache.ResourceEventHandler {
+	notify := func(any) {
+		select {
+		case events <- struct{}{}:
+		default:
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{AddFunc: notify, UpdateFunc: func(_, object any) { notify(object) }, DeleteFunc: notify}
 }
 
 // ended returns why a watch ended, nil if the user ended it.
@@ -74,52 +89,4 @@ func missingRight(err error, namespace string) error {
 		}
 	}
 	return nil
-}
-
-// watching observes the kinds of a watch.
-type watching struct {
-	informers cache.Cache
-	events    chan struct{}
-	kinds     map[string]bool
-}
-
-// look reports on the clusters once, and has the events of all of their kinds delivered from then on.
-func (w watching) look(ctx context.Context, reader Reader, scope Scope, show func([]report.Cluster) error) error {
-	clusters, err := reader.Reports(ctx, scope)
-	if err != nil {
-		return err
-	}
-	kinds := map[string]client.Object{"Cluster": &clusterv1.Cluster{}, "Machine": &clusterv1.Machine{}}
-	for i := range clusters {
-		if ref := clusters[i].Infrastructure; ref.Kind != "" {
-			infra := &unstructured.Unstructured{}
-			infra.SetAPIVersion(ref.APIVersion)
-			infra.SetKind(ref.Kind)
-			kinds[ref.APIVersion+"/"+ref.Kind] = infra
-		}
-	}
-	for name, kind := range kinds {
-		if w.kinds[name] {
-			continue
-		}
-		informer, err := w.informers.GetInformer(ctx, kind)
-		if err == nil {
-			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-				AddFunc: w.notify, UpdateFunc: func(_, object any) { w.notify(object) }, DeleteFunc: w.notify,
-			})
-		}
-		if err != nil {
-			return err
-		}
-		w.kinds[name] = true
-	}
-	return show(clusters)
-}
-
-// notify records that something has changed. Changes that arrive before the next look are observed together.
-func (w watching) notify(any) {
-	select {
-	case w.events <- struct{}{}:
-	default:
-	}
 }

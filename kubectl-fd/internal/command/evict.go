@@ -18,23 +18,22 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-// pollInterval is the polling interval for failure domains that are being emptied.
-const pollInterval = time.Second
+// errEmpty ends the watch of failure domains that are empty.
+var errEmpty = errors.New("the failure domains are empty")
 
-// evictionWaiter polls failure domains of a cluster that are being emptied.
+// evictionWaiter observes failure domains of a cluster that are being emptied.
 type evictionWaiter struct {
-	reader  collect.Reader
 	cluster client.ObjectKey
 	domains []string
 }
 
 // look returns why the failure domains are not empty yet, and the machines that no controller will move out of them.
-func (e evictionWaiter) look(ctx context.Context) (left []string, staying []report.Staying, err error) {
-	clusters, err := e.reader.Reports(ctx, collect.Scope{Namespace: e.cluster.Namespace, Names: []string{e.cluster.Name}})
+func (e evictionWaiter) look(ctx context.Context, reader collect.Reader) (left []string, staying []report.Staying, err error) {
+	clusters, err := reader.Reports(ctx, collect.Scope{Namespace: e.cluster.Namespace, Names: []string{e.cluster.Name}})
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := deployments(ctx, e.reader, e.cluster)
+	all, err := deployments(ctx, reader, e.cluster)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,8 +64,8 @@ func notEmpty(domain *report.Domain) string {
 
 // note prints the machines that no controller will move. If they cannot be determined it prints that instead of failing, because
 // the state has been set.
-func (e evictionWaiter) note(ctx context.Context, out io.Writer) {
-	_, staying, err := e.look(ctx)
+func (e evictionWaiter) note(ctx context.Context, reader collect.Reader, out io.Writer) {
+	_, staying, err := e.look(ctx, reader)
 	if err != nil {
 		_, _ = fmt.Fprintln(out, "note: the machines that no controller will move cannot be determined:", err)
 	}
@@ -83,38 +82,46 @@ func stays(s report.Staying) string {
 	return fmt.Sprintf("%s of %s %s: %s", collect.List(s.Machines), s.Of, verb, s.Why)
 }
 
-// wait waits until the failure domains are Evicting and have no machines. It returns immediately if no controller will move one
-// of the machines. The first poll may take longer than the timeout, so that an error always states why the failure domains are
-// not empty.
-func (e evictionWaiter) wait(ctx context.Context, timeout time.Duration) error {
-	limited, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	left, staying, err := e.look(ctx)
-	for {
-		switch {
-		case err != nil:
-			return err
-		case len(staying) > 0:
-			return neverEmptyError(e.domains, staying)
-		case len(left) == 0:
-			return nil
-		}
-		select {
-		case <-limited.Done():
-			return e.timeoutError(timeout, left)
-		case <-tick.C:
-		}
-		before := left
-		if left, staying, err = e.look(limited); limited.Err() != nil {
-			return e.timeoutError(timeout, before)
-		}
+// remaining is look, with an error if no controller will move one of the machines.
+func (e evictionWaiter) remaining(ctx context.Context, reader collect.Reader) ([]string, error) {
+	left, staying, err := e.look(ctx, reader)
+	if err == nil && len(staying) > 0 {
+		err = neverEmptyError(e.domains, staying)
 	}
+	return left, err
 }
 
-func (evictionWaiter) timeoutError(timeout time.Duration, left []string) error {
-	return fmt.Errorf("timed out after %s waiting for failure domains to be empty: %s: see kubectl fd plan", timeout, strings.Join(left, "; "))
+// wait waits until the failure domains are Evicting and have no machines. It returns immediately if no controller will move one
+// of the machines. The first look, from the API server itself, may take longer than the timeout, so that an error always states why
+// the failure domains are not empty.
+func (e evictionWaiter) wait(ctx context.Context, r *root, reader collect.Reader, timeout time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	left, err := e.remaining(ctx, reader)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	config, options, err := r.connection()
+	if err != nil {
+		return err
+	}
+	err = collect.Watch(limited, config, options, e.cluster.Namespace, func(ctx context.Context, reader collect.Reader) error {
+		now, err := e.remaining(ctx, reader)
+		if err != nil {
+			return err
+		}
+		if left = now; len(left) == 0 {
+			return errEmpty
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errEmpty):
+		return nil
+	case limited.Err() != nil:
+		return fmt.Errorf("timed out after %s waiting for failure domains to be empty: %s: see kubectl fd plan", timeout, strings.Join(left, "; "))
+	}
+	return err
 }
 
 // neverEmptyError returns an error that states why failure domains will not become empty.

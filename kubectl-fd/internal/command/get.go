@@ -5,6 +5,7 @@ package command
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -159,7 +160,11 @@ func (r *root) watchClusters(cmd *cobra.Command, scope collect.Scope, format str
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 	defer stop()
 	shown := map[client.ObjectKey]report.Cluster{}
-	return collect.Watch(ctx, config, options, scope, func(clusters []report.Cluster) error {
+	return collect.Watch(ctx, config, options, scope.Namespace, func(ctx context.Context, reader collect.Reader) error {
+		clusters, err := reader.Reports(ctx, scope)
+		if err != nil {
+			return err
+		}
 		changed, gone := changes(shown, clusters)
 		for _, key := range gone {
 			_, _ = fmt.Fprintf(r.ErrOut, "Cluster %s was deleted\n", key)
@@ -167,7 +172,7 @@ func (r *root) watchClusters(cmd *cobra.Command, scope collect.Scope, format str
 		if len(changed) == 0 {
 			return nil
 		}
-		err := r.showChanges(changed, format, noHeaders)
+		err = r.showChanges(changed, format, noHeaders)
 		noHeaders = true
 		return err
 	})

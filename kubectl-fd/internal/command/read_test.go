@@ -87,21 +87,26 @@ func TestPlan(t *testing.T) {
 	g.Expect(ok(t, "plan", "prod-2", "-n", fixtureNamespace, "-o", "json")).To(ContainSubstring(`"source": "calculated"`))
 }
 
+// machineDeployment returns a MachineDeployment of prod-2 whose template names a failure domain.
+func machineDeployment(ns, name, domain string) *clusterv1.MachineDeployment {
+	md := &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "prod-2"}}}
+	md.Spec.ClusterName, md.Spec.Template.Spec.ClusterName = "prod-2", "prod-2"
+	md.Spec.Selector.MatchLabels = map[string]string{"a": "b"}
+	md.Spec.Template.Labels = map[string]string{"a": "b"}
+	md.Spec.Template.Spec.FailureDomain = domain
+	md.Spec.Template.Spec.Bootstrap.DataSecretName = &name
+	md.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+		APIGroup: clusterv1.GroupVersionInfrastructure.Group, Kind: "Metal3MachineTemplate", Name: name,
+	}
+	return md
+}
+
 func TestPlanExplainsUnplannedMachineDeployments(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ns := own(t)
 	for name, domain := range map[string]string{"free": "", "named": "rack-1"} {
-		md := &clusterv1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "prod-2"}}}
-		md.Spec.ClusterName, md.Spec.Template.Spec.ClusterName = "prod-2", "prod-2"
-		md.Spec.Selector.MatchLabels = map[string]string{"a": "b"}
-		md.Spec.Template.Labels = map[string]string{"a": "b"}
-		md.Spec.Template.Spec.FailureDomain = domain
-		md.Spec.Template.Spec.Bootstrap.DataSecretName = &name
-		md.Spec.Template.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
-			APIGroup: clusterv1.GroupVersionInfrastructure.Group, Kind: "Metal3MachineTemplate", Name: name,
-		}
-		g.Expect(shared.client.Create(t.Context(), md)).To(Succeed())
+		g.Expect(shared.client.Create(t.Context(), machineDeployment(ns, name, domain))).To(Succeed())
 	}
 	out := ok(t, "plan", "prod-2", "-n", ns)
 	g.Expect(out).To(ContainSubstring("MachineDeployment named: no plan\n  its template names failure domain rack-1, so all of its machines belong there"))

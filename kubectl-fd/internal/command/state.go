@@ -233,11 +233,11 @@ func userName(ctx context.Context, c client.Client) string {
 // follow waits for the state, or, for failure domains that are being emptied, observes their machines.
 func (s *stateCommand) follow(ctx context.Context, w writer, t target, object *unstructured.Unstructured) error {
 	if s.state == faultlinev1.DomainEvicting {
-		e := evictionWaiter{reader: collect.Reader{Client: w.client}, cluster: t.cluster, domains: t.domains}
+		e, reader := evictionWaiter{cluster: t.cluster, domains: t.domains}, collect.Reader{Client: w.client}
 		if s.wait {
-			return e.wait(ctx, s.timeout)
+			return e.wait(ctx, s.root, reader, s.timeout)
 		}
-		e.note(ctx, s.ErrOut)
+		e.note(ctx, reader, s.ErrOut)
 		return nil
 	}
 	if !s.wait {

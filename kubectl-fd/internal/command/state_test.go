@@ -214,6 +214,26 @@ func TestEvictWait(t *testing.T) {
 	g.Eventually(done, timeout).Should(Receive(Equal(result{object + " failure domain rack-2 unchanged\n", "", 0})))
 }
 
+func TestEvictWaitFailsAsSoonAsAMachineDeploymentStopsItsRollout(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	infra, err := infrastructure(t.Context(), ns)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(unstructured.SetNestedField(infra.Object, "SurgeOne", "spec", "distribution", "controlPlane", "rebalance")).To(Succeed())
+	g.Expect(shared.client.Update(t.Context(), infra)).To(Succeed())
+	md := machineDeployment(ns, "prod-2-md-0", "rack-2")
+	g.Expect(shared.client.Create(t.Context(), md)).To(Succeed())
+	done := make(chan result, 1)
+	go func() { done <- shared.run(t, "evict", "prod-2", "rack-1", "-n", ns, "--wait") }()
+	g.Consistently(done, "2s").ShouldNot(Receive(), "the rollout replaces the worker")
+	md.Spec.Template.Spec.FailureDomain = ""
+	g.Expect(shared.client.Update(t.Context(), md)).To(Succeed())
+	g.Eventually(done, timeout).Should(Receive(Equal(result{
+		object + " failure domain rack-1 evicting\n", "error: failure domain rack-1 will not be empty: " + unspreadWorker + "\n", 1,
+	})))
+}
+
 func TestKubectlCommandNamesAreSuggested(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -234,6 +254,17 @@ func TestWaitWithoutWatchPermission(t *testing.T) {
 	got := shared.run(t, "cordon", "prod-2", "rack-1", "-n", ns, "--wait", as)
 	g.Expect(got.code).To(Equal(1))
 	g.Expect(got.err).To(HavePrefix("error: missing right: watch metal3clusters.infrastructure.cluster.x-k8s.io in namespace " + ns))
+}
+
+func TestEvictWaitWithoutWatchPermission(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	as := user(t, ns, may([]string{"get", "list", "watch"}, "cluster.x-k8s.io", "clusters"),
+		may([]string{"list", "watch"}, "cluster.x-k8s.io", "machines"), may([]string{"list"}, "cluster.x-k8s.io", "machinedeployments"),
+		may([]string{"get", "list", "watch", "patch"}, "infrastructure.cluster.x-k8s.io", "metal3clusters"))
+	got := shared.run(t, "evict", "prod-2", "rack-3", "-n", ns, "--wait", "--timeout=20s", as)
+	g.Expect(got.err).To(HavePrefix("error: missing right: watch machinedeployments.cluster.x-k8s.io in namespace " + ns))
 }
 
 func TestConcurrentWrites(t *testing.T) {
