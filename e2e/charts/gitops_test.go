@@ -8,12 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -23,32 +25,46 @@ import (
 	"github.com/faultline-io/faultline/e2e/release"
 )
 
-// TestGitOpsExamplesAreValid applies the YAML of docs/gitops.md to an API server that rejects unknown fields. It has the operator's and
-// Flux's own CRDs.
+// TestGitOpsExamplesAreValid applies the YAML of docs/gitops.md to an API server that rejects unknown fields, with the operator's and
+// Flux's own CRDs, and renders the charts with the values in it.
 func TestGitOpsExamplesAreValid(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	api := newCluster(t,
 		crdIn(t, "sigs.k8s.io/cluster-api-operator@v0.29.0", "operator.cluster.x-k8s.io_infrastructureproviders.yaml"),
 		crdIn(t, "github.com/fluxcd/source-controller@v1.7.3", "source.toolkit.fluxcd.io_ocirepositories.yaml"),
-		crdIn(t, "github.com/fluxcd/kustomize-controller@v1.7.2", "kustomize.toolkit.fluxcd.io_kustomizations.yaml"),
+		crdIn(t, "github.com/fluxcd/helm-controller@v1.4.0", "helm.toolkit.fluxcd.io_helmreleases.yaml"),
 		applications())
 	page, err := os.ReadFile(filepath.Join(root, "docs", "gitops.md"))
 	g.Expect(err).NotTo(HaveOccurred())
 	strict := client.WithFieldValidation(api.Client, metav1.FieldValidationStrict)
-	kinds := map[string]int{}
+	kinds, charts := map[string]int{}, providerCharts(t)
 	for _, block := range regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllSubmatch(page, -1) {
 		objects, err := managementcluster.Decode(block[1])
 		g.Expect(err).NotTo(HaveOccurred())
 		for _, object := range objects {
 			kinds[object.GetKind()]++
+			if values := chartValues(object); values != nil {
+				what := charts[strings.TrimPrefix(object.GetName(), "cluster-api-provider-")].chart
+				g.Expect(renderIn(t, what, object.GetNamespace(), yamlOf(t, values))).NotTo(BeEmpty(), "its schema rejects unknown values")
+			}
 			if err := api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.GetNamespace()}}); client.IgnoreAlreadyExists(err) != nil {
 				t.Fatal(err)
 			}
 			g.Expect(strict.Create(t.Context(), object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
 		}
 	}
-	g.Expect(kinds).To(Equal(map[string]int{"InfrastructureProvider": 1, "Application": 2, "OCIRepository": 1, "Kustomization": 1}))
+	g.Expect(kinds).To(Equal(map[string]int{"InfrastructureProvider": 1, "Application": 2, "OCIRepository": 1, "HelmRelease": 1}))
+}
+
+// chartValues returns the values of a chart that an Application or a HelmRelease has, nil if it has none.
+func chartValues(object *unstructured.Unstructured) map[string]any {
+	for _, path := range [][]string{{"spec", "source", "helm", "valuesObject"}, {"spec", "values"}} {
+		if values, found, _ := unstructured.NestedMap(object.Object, path...); found {
+			return values
+		}
+	}
+	return nil
 }
 
 // TestComponentsFitIntoAConfigMap is for the operator, which reads them from there.
