@@ -50,9 +50,13 @@ import (
 // waitTimeout is the timeout of waits. It is long because the machine can be busy; only a failing test waits that long.
 const waitTimeout = 2 * time.Minute
 
+// pollInterval is the polling interval. Each poll is a request, which slows down a busy machine.
+const pollInterval = 50 * time.Millisecond
+
 // All tests share the management API server and the Harvester. Each test has a namespace on both, and a manager.
 var (
 	apiServer *rest.Config
+	user      client.WithWatch // of all actors except the managers
 	sim       *simulator.Simulator
 	scheme    = runtime.NewScheme()
 )
@@ -77,6 +81,9 @@ func run(m *testing.M) (code int, reterr error) {
 	}
 	defer func() { reterr = errors.Join(reterr, stop()) }()
 	apiServer = env.Config
+	if user, err = client.NewWithWatch(apiServer, client.Options{Scheme: scheme}); err != nil {
+		return 0, err
+	}
 	options := append(simulator.KubeVirtOf(os.Getenv), simulator.WithNetworks(simulator.Network{Name: "vlan-2"}))
 	if sim, err = simulator.Run(ctx, options...); err != nil {
 		return 0, err
@@ -103,11 +110,9 @@ func newFixture(t *testing.T, change ...func(*infrav1.HarvesterCluster)) *fixtur
 	t.Helper()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(waitTimeout)
-	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	g.SetDefaultEventuallyPollingInterval(pollInterval)
 	g.SetDefaultConsistentlyDuration(500 * time.Millisecond)
-	c, err := client.New(apiServer, client.Options{Scheme: scheme})
-	g.Expect(err).NotTo(HaveOccurred())
-	w := &fixture{WithT: g, t: t, client: c, harvester: sim.Client()}
+	w := &fixture{WithT: g, t: t, client: user, harvester: sim.Client()}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	w.create(namespace)
 	w.name = namespace.Name
@@ -149,7 +154,7 @@ func (w *fixture) start() (stop func()) {
 	w.t.Helper()
 	w.workload = &workload{}
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
-	return integration.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
+	return integration.Start(w.t, apiServer, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		connections := harvester.New(ctx, mgr.GetClient(), mgr.GetAPIReader(), scheme)
 		connections.Silence = w.silence
 		if err := connections.WatchIdentities(ctx, mgr.GetCache()); err != nil {
@@ -371,11 +376,9 @@ func (w *fixture) requests() []string {
 // versions of its spec, annotations and conditions until then, except the first.
 func (w *fixture) writes() func(*infrav1.HarvesterMachine, func(*infrav1.HarvesterMachine) bool) []string {
 	w.t.Helper()
-	c, err := client.NewWithWatch(apiServer, client.Options{Scheme: scheme})
-	w.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithTimeout(w.context(), waitTimeout)
 	w.t.Cleanup(cancel)
-	changes, err := c.Watch(ctx, &infrav1.HarvesterMachineList{}, client.InNamespace(w.name))
+	changes, err := user.Watch(ctx, &infrav1.HarvesterMachineList{}, client.InNamespace(w.name))
 	w.Expect(err).NotTo(HaveOccurred())
 	return func(infra *infrav1.HarvesterMachine, until func(*infrav1.HarvesterMachine) bool) (versions []string) {
 		w.t.Helper()

@@ -98,16 +98,16 @@ func TestFailedImageImportIsReported(t *testing.T) {
 	w.fault("no-images", true)
 	image := &harvesterhciv1.VirtualMachineImage{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "broken"}}
 	w.Expect(w.harvester.Create(t.Context(), image)).To(Succeed())
-	w.start()
-	infra := w.machine("a", "zone-1", func(infra *infrav1.HarvesterMachine) { infra.Spec.Volumes[0].ImageName = "broken" })
-	w.Expect(w.waitForReason(infra, infrav1.MachineCreatedCondition, infrav1.ImageNotReadyReason)).To(ContainSubstring("waiting for VirtualMachineImage"))
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.harvester.Get(t.Context(), client.ObjectKeyFromObject(image), image)).To(Succeed())
 		g.Expect(image.Status.StorageClassName).NotTo(BeEmpty())
 		image.Status.Progress = 37
 		g.Expect(w.harvester.Status().Update(t.Context(), image)).To(Succeed())
 	}).Should(Succeed())
-	w.Eventually(func() string { return conditions.GetMessage(w.latest(infra), infrav1.MachineCreatedCondition) }).Should(ContainSubstring("(37%)"))
+	w.start()
+	infra := w.machine("a", "zone-1", func(infra *infrav1.HarvesterMachine) { infra.Spec.Volumes[0].ImageName = "broken" })
+	w.Expect(w.waitForReason(infra, infrav1.MachineCreatedCondition, infrav1.ImageNotReadyReason)).
+		To(And(ContainSubstring("waiting for VirtualMachineImage"), ContainSubstring("(37%)")))
 	w.Expect(w.listOnHarvester(&kubevirtv1.VirtualMachineList{}).(*kubevirtv1.VirtualMachineList).Items).To(BeEmpty(), "nothing is made of half an image")
 	image.Status.Conditions = []harvesterhciv1.Condition{{Type: harvesterhciv1.ImageImported, Status: corev1.ConditionFalse, Message: "404 Not Found"}}
 	w.Expect(w.harvester.Status().Update(t.Context(), image)).To(Succeed())
