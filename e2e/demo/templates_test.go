@@ -55,18 +55,21 @@ func variables(t *testing.T, content []byte) map[string]*string {
 	return found
 }
 
-// TestTemplatesAreExplained compares the variables of all templates and their defaults with the table in the README.
+// TestTemplatesAreExplained compares the variables of all templates and their defaults with the tables of the provider's
+// README and of the README for all providers.
 func TestTemplatesAreExplained(t *testing.T) { forEachProvider(t, testExplained) }
 
 func testExplained(t *testing.T, provider string) {
 	t.Helper()
-	readme, err := os.ReadFile(filepath.Join(templateFolder(provider), "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	explained := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z0-9_]+)` \\|(.*?)\\|").FindAllStringSubmatch(string(readme), -1) {
-		explained[row[1]] = strings.Trim(row[2], "` |")
+	for _, folder := range []string{templateFolder(provider), filepath.Dir(templateFolder(provider))} {
+		readme, err := os.ReadFile(filepath.Join(folder, "README.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z0-9_]+)` \\|(.*?)\\|").FindAllStringSubmatch(string(readme), -1) {
+			explained[row[1]] = strings.Trim(row[2], "` |")
+		}
 	}
 	domain := regexp.MustCompile("^([A-Z0-9]+_[A-Z]+_)([BC])(|_.*)$")
 	used := map[string]bool{}
@@ -84,13 +87,13 @@ func testExplained(t *testing.T, provider string) {
 			used[row] = true
 			got, ok := explained[row]
 			if !ok || got != want {
-				t.Errorf("%s: %s has default %q, the README has %q (explained: %v)", file, name, want, got, ok)
+				t.Errorf("%s: %s has default %q, the READMEs have %q (explained: %v)", file, name, want, got, ok)
 			}
 		}
 	}
 	for name := range explained {
 		if !used[name] {
-			t.Errorf("the README explains %s, which no template has", name)
+			t.Errorf("the READMEs explain %s, which no template has", name)
 		}
 	}
 }

@@ -129,13 +129,16 @@ func defaults(v variable) string {
 
 // explanations returns the descriptions of variables in the README of a provider's templates, with links relative to docs.
 func explanations(root, provider string) (map[string]string, error) {
-	content, err := os.ReadFile(filepath.Join(root, "templates", provider, "README.md"))
-	if err != nil {
-		return nil, err
-	}
 	about := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z0-9_]+)` \\|[^|]*\\| *(.*?) *\\|$").FindAllStringSubmatch(string(content), -1) {
-		about[row[1]] = strings.ReplaceAll(row[2], "](../../docs/", "](")
+	links := strings.NewReplacer("](../../docs/", "](", "](#", "](../templates/README.md#", "](../README.md#", "](../templates/README.md#")
+	for _, folder := range []string{"", provider} {
+		content, err := os.ReadFile(filepath.Join(root, "templates", folder, "README.md"))
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z0-9_]+)` \\|[^|]*\\| *(.*?) *\\|$").FindAllStringSubmatch(string(content), -1) {
+			about[row[1]] = links.Replace(row[2])
+		}
 	}
 	return about, nil
 }
