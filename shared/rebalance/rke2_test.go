@@ -491,13 +491,12 @@ func TestControlPlanesThatCannotBeListedDelayNoOtherCluster(t *testing.T) {
 	other.Expect(other.client.Update(t.Context(), kcp)).To(Succeed())
 	config, refused := rest.CopyConfig(apiServer), make(chan struct{}, 1)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return unlistable{next, refused} })
-	live, err := client.New(config, client.Options{Scheme: scheme})
+	var err error
+	p.client, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
 	p.Expect(err).NotTo(HaveOccurred())
 	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(p.name, other.name)}
 	integration.Start(t, config, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
-		r := p.reconciler(mgr.GetClient())
-		r.Live = live
-		return r.SetupWithManager(ctx, mgr, "", watch.Concurrency(1))
+		return p.reconciler(mgr.GetClient()).SetupWithManager(ctx, mgr, "", watch.Concurrency(1))
 	})
 	p.Eventually(refused).WithTimeout(2 * time.Minute).Should(Receive())
 	kcp = other.kcp()
