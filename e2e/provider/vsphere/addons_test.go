@@ -60,21 +60,11 @@ func allAddons(t *testing.T) []addons {
 // addonsWith is allAddons for a VSPHERE_SERVER.
 func addonsWith(t *testing.T, server string) []addons {
 	t.Helper()
-	var all []addons
-	for path, objects := range templatesWith(t, map[string]string{"VSPHERE_SERVER": server}) {
-		all = append(all, addons{flavor: filepath.Base(path), objects: installed(t, objects)})
-	}
-	return all
-}
-
-// templatesWith renders every cluster template with the given values of its variables.
-func templatesWith(t *testing.T, given map[string]string) map[string][]*unstructured.Unstructured {
-	t.Helper()
 	g := NewWithT(t)
 	paths, err := filepath.Glob("../../../templates/vsphere/cluster-template*.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(paths).NotTo(BeEmpty())
-	all := map[string][]*unstructured.Unstructured{}
+	var all []addons
 	for _, path := range paths {
 		content, err := os.ReadFile(path)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -86,13 +76,13 @@ func templatesWith(t *testing.T, given map[string]string) map[string][]*unstruct
 				values[name] = "a-" + strings.ReplaceAll(strings.ToLower(name), "_", "-")
 			}
 		}
-		values["KUBERNETES_VERSION"] = "v1.36.3"
-		maps.Copy(values, given)
+		values["VSPHERE_SERVER"], values["KUBERNETES_VERSION"] = server, "v1.36.3"
 		rendered, err := managementcluster.Substitute(content, values)
 		g.Expect(err).NotTo(HaveOccurred(), path)
 		g.Expect(string(rendered)).NotTo(ContainSubstring("${"), path)
-		all[path], err = managementcluster.Decode(rendered)
+		objects, err := managementcluster.Decode(rendered)
 		g.Expect(err).NotTo(HaveOccurred(), path)
+		all = append(all, addons{flavor: filepath.Base(path), objects: installed(t, objects)})
 	}
 	return all
 }
@@ -218,31 +208,6 @@ func TestAddonsSupportVCenterPort(t *testing.T) {
 				port = MatchRegexp(`(?m)^port = %d$`, want.port)
 			}
 			g.Expect(driver).To(port, "%s: %s", a.flavor, driver)
-		}
-	}
-}
-
-// The configurations of the cloud provider and the CSI driver have a host and a port.
-func TestTemplatesRejectServersThatAddonsDoNotSupport(t *testing.T) {
-	t.Parallel()
-	for _, variable := range []string{"VSPHERE_SERVER", "VSPHERE_SERVER_2", "VSPHERE_SERVER_3"} {
-		for server, rejected := range map[string]bool{
-			"https://vcenter.example.com": true, "https://vcenter.example.com:8443/sdk": true, "fd00::1": true, // with brackets, it is invalid YAML
-			"vcenter.example.com": false, "10.0.0.5:36845": false,
-		} {
-			for path, objects := range templatesWith(t, map[string]string{"VSPHERE_SERVER": "vc", "VSPHERE_SERVER_2": "vd", "VSPHERE_SERVER_3": "ve", variable: server}) {
-				if variable != "VSPHERE_SERVER" && !strings.Contains(path, "multi-vcenter") {
-					continue
-				}
-				var problems []string
-				for _, object := range objects {
-					data, _, _ := unstructured.NestedStringMap(object.Object, "stringData")
-					for key := range data {
-						problems = append(problems, validation.IsConfigMapKey(key)...)
-					}
-				}
-				NewWithT(t).Expect(len(problems) > 0).To(Equal(rejected), "%s: %s=%s: %s", path, variable, server, problems)
-			}
 		}
 	}
 }
