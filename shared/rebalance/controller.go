@@ -79,7 +79,7 @@ func (r *Reconciler) read(ctx context.Context, reader client.Reader, key client.
 		}
 		return nil, nil, err
 	}
-	if !r.filter.Passes(infra) || annotations.IsExternallyManaged(infra) || !infra.GetDeletionTimestamp().IsZero() {
+	if !r.filter.Passes(infra) || !infra.GetDeletionTimestamp().IsZero() {
 		return nil, nil, nil
 	}
 	owner, err := reconcile.OwnerCluster(ctx, reader, infra)

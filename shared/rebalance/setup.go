@@ -48,8 +48,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	infraCluster := reconcile.InfraCluster(mgr.GetClient(), kind.GroupKind())
 	c, err := ctrl.NewControllerManagedBy(mgr).
 		Named("rebalance").
-		For(r.Provider.NewCluster(), builder.WithPredicates(clusterChanged(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter),
-			predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), log))).
+		For(r.Provider.NewCluster(), builder.WithPredicates(clusterChanged(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(infraCluster), builder.WithPredicates(ownerChanged())).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(infraCluster), builder.WithPredicates(machineChanged())).

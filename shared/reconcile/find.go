@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -41,9 +42,12 @@ func Find[T client.Object](ctx context.Context, reader client.Reader, key client
 }
 
 // OwnerCluster returns the Cluster that owns an infrastructure cluster. It returns nil while none exists: wait until the
-// Cluster controller sets the owner reference. It returns an empty Cluster for an object that is being deleted and has no Cluster
-// any more.
+// Cluster controller sets the owner reference. It also returns nil for an externally managed infrastructure cluster, which another
+// program reconciles. It returns an empty Cluster for an object that is being deleted and has no Cluster any more.
 func OwnerCluster(ctx context.Context, reader client.Reader, obj client.Object) (*clusterv1.Cluster, error) {
+	if annotations.IsExternallyManaged(obj) {
+		return nil, nil
+	}
 	for _, ref := range obj.GetOwnerReferences() {
 		if ref.Kind == "Cluster" && schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).Group == clusterv1.GroupVersion.Group {
 			owner, err := Find(ctx, reader, client.ObjectKey{Namespace: obj.GetNamespace(), Name: ref.Name}, &clusterv1.Cluster{})

@@ -486,6 +486,8 @@ func TestOwners(t *testing.T) {
 	w.Expect(w.client.Create(t.Context(), &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "one"}})).To(Succeed())
 	w.Expect(reconcile.ClusterOf(t.Context(), w.client, owned)).NotTo(BeNil())
 	w.Expect(reconcile.OwnerCluster(t.Context(), w.client, owned)).NotTo(BeNil())
+	owned.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "another"}
+	w.Expect(reconcile.OwnerCluster(t.Context(), w.client, owned)).To(BeNil(), "another program reconciles it")
 }
 
 func TestOwnersOf(t *testing.T) {

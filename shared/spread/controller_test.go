@@ -187,6 +187,18 @@ func TestPausedOrDeletedCluster(t *testing.T) {
 	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"": 3}))
 }
 
+func TestExternallyManagedCluster(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, faultlinev1.WorkersDistribution{})
+	change(w, w.infra, false, func(c *providertest.Cluster) {
+		c.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "another"}
+	})
+	w.scale("md", 3)
+	w.reconcile(w.reconciler(api))
+	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"": 3}))
+	w.Expect(w.balanced()).To(BeZero())
+}
+
 func TestSteadyState(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, faultlinev1.WorkersDistribution{DesiredFailureDomains: ptr.To[int32](2)})

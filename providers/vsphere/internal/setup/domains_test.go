@@ -40,6 +40,19 @@ func domain(cluster *infrav1.VSphereCluster, name string) (published clusterv1.F
 	return published, known
 }
 
+// Another program reconciles the VSphereCluster. Its machines are Faultline's, as with upstream.
+func TestExternallyManagedClusterIsIgnoredButForItsMachines(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, simulator.ThreeZones())
+	theirs := w.cluster("theirs", func(infra *infrav1.VSphereCluster) {
+		infra.Annotations = map[string]string{clusterv1.ManagedByAnnotation: "another"}
+	})
+	w.waitForProvisioned(w.machine("theirs", "node", w.threeZones()[0].Name))
+	w.get(theirs)
+	w.Expect(theirs.Status).To(BeZero())
+	w.Expect(theirs.Finalizers).To(BeEmpty())
+}
+
 func TestCordonedDomainReceivesNothing(t *testing.T) {
 	t.Parallel()
 	for _, state := range []faultlinev1.DomainState{faultlinev1.DomainCordoned, faultlinev1.DomainEvicting} {

@@ -28,8 +28,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	ofCluster := util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("HarvesterCluster"), mgr.GetClient(), &infrav1.HarvesterCluster{})
 	ours := watch.Collect(watch.InfraClusters(r.Client, &infrav1.HarvesterClusterList{}))
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.HarvesterCluster{}, builder.WithPredicates(watch.SpecOrMetadataChanged(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter),
-			predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), log))).
+		For(&infrav1.HarvesterCluster{}, builder.WithPredicates(watch.SpecOrMetadataChanged(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{},
 			handler.EnqueueRequestsFromMapFunc(ofCluster),

@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,9 +65,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 func (r *Reconciler) newScope(ctx context.Context, cluster *infrav1.Metal3Cluster, _ *patch.Patch) (*scope, error) {
-	if annotations.IsExternallyManaged(cluster) {
-		return nil, nil
-	}
 	owner, err := reconcile.OwnerCluster(ctx, r.Client, cluster)
 	if err != nil || owner == nil {
 		return nil, err

@@ -32,8 +32,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	log := ctrl.LoggerFrom(ctx)
 	ours := watch.Collect(watch.InfraClusters(r.Client, &infrav1.Metal3ClusterList{}))
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.Metal3Cluster{}, builder.WithPredicates(watch.SpecOrMetadataChanged(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter),
-			predicates.ResourceIsNotExternallyManaged(mgr.GetScheme(), log))).
+		For(&infrav1.Metal3Cluster{}, builder.WithPredicates(watch.SpecOrMetadataChanged(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{},
 			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("Metal3Cluster"), mgr.GetClient(), &infrav1.Metal3Cluster{})),
