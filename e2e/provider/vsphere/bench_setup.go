@@ -114,9 +114,6 @@ func (w *setup) makeZone(ctx context.Context, letter string, vcenter *simulator.
 			Datacenter: datacenterName, ComputeCluster: "zone-" + letter, Datastore: "datastore-" + letter, Networks: []string{"network-" + letter},
 		},
 	})
-	if vcenter != w.vcenter {
-		zone.Spec.Thumbprint = vcenter.Thumbprint() // the cluster's is for the first
-	}
 	w.zones, w.Domains = append(w.zones, zone), append(w.Domains, name)
 	return provider.Create(ctx, w.Client, domain, zone)
 }

@@ -29,14 +29,14 @@ const (
 	poweredOn   = "poweredOn"
 )
 
-// target is a vCenter with zones of two types.
+// target are equal vCenters with zones of two types. The zones are on the vCenters in turn.
 type target struct {
-	client  client.WithWatch
-	cluster *provider.Cluster
-	vcenter *simulator.Server
-	zones   []string
-	tag     string // attached to machines
-	// disturbance injects the mode's fault into vCenter.
+	client   client.WithWatch
+	cluster  *provider.Cluster
+	vcenters []*simulator.Server
+	zones    []string
+	tags     []string // attached to machines; none if there are several vCenters: a tag is of one of them
+	// disturbance injects the mode's fault into the vCenters.
 	disturbance *provider.Disturbance
 }
 
@@ -45,20 +45,22 @@ func (Provider) Modes() []provider.Mode { return provider.ModesOf(chaosModes()) 
 
 // NewTarget implements provider.ChaosProvider.
 func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provider.Target, error) {
-	m := provider.BehaviorOf(chaosModes(), o.Mode)
-	vcenter, err := simulator.New(chaosLayout(), m.Fault.Options...) //nolint:contextcheck // The simulator runs until it is closed.
-	if err != nil {
-		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
+	m, v := provider.BehaviorOf(chaosModes(), o.Mode), &target{client: o.Client}
+	for range m.vcenters {
+		vcenter, err := simulator.New(chaosLayout(), m.Fault.Options...) //nolint:contextcheck // The simulator runs until it is closed.
+		if err != nil {
+			v.stop()
+			return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
+		}
+		v.vcenters = append(v.vcenters, vcenter)
 	}
-	there := func() []*simulator.Server { return []*simulator.Server{vcenter} }
-	disturbance := provider.DisturbanceBy(context.WithoutCancel(ctx), &m.Fault, vcenter, there)
-	v := &target{client: o.Client, vcenter: vcenter, disturbance: disturbance}
+	v.disturbance = m.disturb(context.WithoutCancel(ctx), v.vcenters)
 	if err := v.createInventory(ctx, o.Cluster); err != nil {
-		vcenter.Close()
+		v.stop()
 		return nil, err
 	}
 	if err := v.disturbance.Begin(); err != nil {
-		vcenter.Close()
+		v.stop()
 		return nil, err
 	}
 	return v, nil
@@ -79,10 +81,14 @@ func chaosLayout() simulator.Layout {
 }
 
 func (v *target) createInventory(ctx context.Context, cluster string) (err error) {
-	if v.tag, err = v.vcenter.TagID(simulator.RegionCategory + "/" + simulator.RegionTag); err != nil {
-		return err
+	if len(v.vcenters) == 1 {
+		tag, err := v.vcenters[0].TagID(simulator.RegionCategory + "/" + simulator.RegionTag)
+		if err != nil {
+			return err
+		}
+		v.tags = []string{tag}
 	}
-	if v.cluster, err = createCluster(ctx, v.client, cluster, v.vcenter); err != nil {
+	if v.cluster, err = createCluster(ctx, v.client, cluster, v.vcenters[0], v.vcenters[1:]...); err != nil {
 		return err
 	}
 	for _, letter := range []string{"a", "b", "c"} {
@@ -115,11 +121,11 @@ func ownZone() infrav1.VSphereFailureDomainSpec {
 
 // Add implements provider.SoakTarget. The cluster has its own zone and account.
 func (v *target) Add(ctx context.Context, name string) (provider.SoakCluster, error) {
-	c, err := createCluster(ctx, v.client, name, v.vcenter)
+	c, err := createCluster(ctx, v.client, name, v.vcenters[0])
 	if err != nil {
 		return provider.SoakCluster{}, err
 	}
-	domain, zone := newZone(c, name, v.vcenter, ownZone())
+	domain, zone := newZone(c, name, v.vcenters[0], ownZone())
 	if err := provider.Create(ctx, v.client, domain, zone); err != nil {
 		return provider.SoakCluster{}, err
 	}
@@ -128,18 +134,21 @@ func (v *target) Add(ctx context.Context, name string) (provider.SoakCluster, er
 
 // Remove implements provider.SoakTarget.
 func (v *target) Remove(ctx context.Context, name string) error {
-	domain, zone := newZone(v.cluster, name, v.vcenter, ownZone())
+	domain, zone := newZone(v.cluster, name, v.vcenters[0], ownZone())
 	return errors.Join(provider.Delete(ctx, v.client, zone), provider.Delete(ctx, v.client, domain))
 }
 
 // Open implements provider.SoakTarget.
-func (v *target) Open() int { return v.vcenter.Sessions() }
+func (v *target) Open() int { return v.vcenters[0].Sessions() }
 
 func (v *target) zone(ctx context.Context, name string, spec infrav1.VSphereFailureDomainSpec) error {
-	domain, zone := newZone(v.cluster, name, v.vcenter, spec)
+	domain, zone := newZone(v.cluster, name, v.of(len(v.zones)), spec)
 	v.zones = append(v.zones, name)
 	return provider.Create(ctx, v.client, domain, zone)
 }
+
+// of returns the vCenter of a zone, given by its position.
+func (v *target) of(zone int) *simulator.Server { return v.vcenters[zone%len(v.vcenters)] }
 
 // zonesReady waits until the manager reports the zones as ready.
 func (v *target) zonesReady(ctx context.Context, names ...string) error {
@@ -160,16 +169,16 @@ func (v *target) Cluster() *provider.Cluster { return v.cluster }
 
 func (v *target) Domains() []string { return v.zones }
 
-// Machine returns a machine with a tag, which adds a step to its creation.
+// Machine returns a machine, on a single vCenter with a tag, which adds a step to its creation.
 func (v *target) Machine(meta metav1.ObjectMeta) client.Object {
 	machine := newMachine(meta)
-	machine.Spec.TagIDs = []string{v.tag}
+	machine.Spec.TagIDs = v.tags
 	return machine
 }
 
-// Observe reads vCenter before the objects: an object releases its resources before it is deleted.
+// Observe reads the vCenters before the objects: an object releases its resources before it is deleted.
 func (v *target) Observe(ctx context.Context) (provider.Snapshot, error) {
-	vms := v.vcenter.VMs()
+	vms := v.vms()
 	owners, machines := &infrav1.VSphereVMList{}, &infrav1.VSphereMachineList{}
 	for _, list := range []client.ObjectList{owners, machines} {
 		if err := v.client.List(ctx, list, client.InNamespace(v.cluster.Name)); err != nil {
@@ -198,6 +207,23 @@ func (v *target) Observe(ctx context.Context) (provider.Snapshot, error) {
 	return s, nil
 }
 
+// located is a VM with its vCenter.
+type located struct {
+	simulator.VM
+
+	vcenter *simulator.Server
+}
+
+// vms returns the VMs of all vCenters.
+func (v *target) vms() (all []located) {
+	for _, vcenter := range v.vcenters {
+		for _, vm := range vcenter.VMs() {
+			all = append(all, located{VM: vm, vcenter: vcenter})
+		}
+	}
+	return all
+}
+
 func (v *target) see(machine *infrav1.VSphereMachine, providerID string) provider.MachineState {
 	ready := machine.Status.Initialization.Provisioned
 	is := provider.MachineState{Ready: ready != nil && *ready, Conditions: machine.Status.Conditions}
@@ -207,9 +233,18 @@ func (v *target) see(machine *infrav1.VSphereMachine, providerID string) provide
 	return is
 }
 
-// domainOf returns the zone of a VM. In a compute cluster with racks that is the rack of its VM group, which it joins before it is
-// powered on.
-func (v *target) domainOf(vm simulator.VM) string {
+// domainOf returns the zone of a VM.
+func (v *target) domainOf(vm located) string {
+	domain := v.inCluster(vm.VM)
+	if zone := slices.Index(v.zones, domain); zone >= 0 && v.of(zone) != vm.vcenter {
+		return domain + " of another vCenter"
+	}
+	return domain
+}
+
+// inCluster returns the zone of a VM in its vCenter. In a compute cluster with racks that is the rack of its VM group, which it joins
+// before it is powered on.
+func (v *target) inCluster(vm simulator.VM) string {
 	if vm.Cluster != rackCluster {
 		return vm.Cluster
 	}
@@ -229,24 +264,41 @@ func (v *target) domainOf(vm simulator.VM) string {
 // Leftovers reports all remaining objects of machines.
 func (v *target) Leftovers(ctx context.Context) ([]provider.Fault, error) {
 	var faults []provider.Fault
-	for _, vm := range v.vcenter.VMs() {
+	var errs []error
+	for _, vcenter := range v.vcenters {
+		of, err := leftIn(vcenter)
+		faults, errs = append(faults, of...), append(errs, err)
+	}
+	left, err := provider.Leftovers(ctx, v.client, v.cluster.Name, func(secret *corev1.Secret) bool { return secret.Name == accountSecret },
+		&infrav1.VSphereMachineList{}, &infrav1.VSphereVMList{})
+	return append(faults, left...), errors.Join(append(errs, err)...)
+}
+
+// leftIn reports what is left in a vCenter.
+func leftIn(vcenter *simulator.Server) ([]provider.Fault, error) {
+	var faults []provider.Fault
+	for _, vm := range vcenter.VMs() {
 		faults = append(faults, provider.Fault{Object: "VM " + vm.Name, What: "still exists in " + vm.Folder})
 	}
-	for _, task := range v.vcenter.RunningTasks() {
+	for _, task := range vcenter.RunningTasks() {
 		faults = append(faults, provider.Fault{Object: "task " + task, What: "is still running"})
 	}
-	groups, err := v.vcenter.GroupMembers(rackCluster)
+	groups, err := vcenter.GroupMembers(rackCluster)
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
 		if n := len(groups[group]); n > 0 {
 			faults = append(faults, provider.Fault{Object: "VM group " + group, What: fmt.Sprintf("still has %d members: %v", n, groups[group])})
 		}
 	}
-	left, more := provider.Leftovers(ctx, v.client, v.cluster.Name, func(secret *corev1.Secret) bool { return secret.Name == accountSecret },
-		&infrav1.VSphereMachineList{}, &infrav1.VSphereVMList{})
-	return append(faults, left...), errors.Join(err, more)
+	return faults, err
 }
 
 func (v *target) Close() {
 	v.disturbance.Wait()
-	v.vcenter.Close()
+	v.stop()
+}
+
+func (v *target) stop() {
+	for _, vcenter := range v.vcenters {
+		vcenter.Close()
+	}
 }

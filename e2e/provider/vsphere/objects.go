@@ -55,7 +55,7 @@ func newZone(c *provider.Cluster, name string, vcenter *simulator.Server, domain
 	meta := metav1.ObjectMeta{Name: name, Labels: zoneLabels(c.Name)}
 	return &infrav1.VSphereFailureDomain{ObjectMeta: meta, Spec: domain},
 		&infrav1.VSphereDeploymentZone{ObjectMeta: *meta.DeepCopy(), Spec: infrav1.VSphereDeploymentZoneSpec{
-			Server: vcenter.Host(), FailureDomain: name,
+			Server: vcenter.Host(), Thumbprint: vcenter.Thumbprint(), FailureDomain: name,
 		}}
 }
 
