@@ -53,13 +53,21 @@ func (w *fixture) moveAway(name string) *infrav1.VSphereVM {
 	w.t.Helper()
 	w.stop()
 	vm := w.vsphereVM(name)
-	again := &infrav1.VSphereVM{ObjectMeta: metav1.ObjectMeta{
-		Name: vm.Name, Namespace: vm.Namespace, Labels: vm.Labels, Annotations: vm.Annotations, OwnerReferences: vm.OwnerReferences, Finalizers: vm.Finalizers,
-	}, Spec: vm.Spec}
-	w.Expect(w.client.Patch(w.t.Context(), vm, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
-	w.Expect(w.client.Delete(w.t.Context(), vm)).To(Succeed())
-	w.waitForDeletion(vm)
-	return again
+	return &infrav1.VSphereVM{ObjectMeta: w.takeAway(vm), Spec: vm.Spec}
+}
+
+// takeAway removes an object without what it stands for, and returns its metadata for another cluster.
+func (w *fixture) takeAway(o client.Object) metav1.ObjectMeta {
+	w.t.Helper()
+	w.get(o)
+	kept := metav1.ObjectMeta{
+		Name: o.GetName(), Namespace: o.GetNamespace(), Labels: o.GetLabels(), Annotations: o.GetAnnotations(),
+		OwnerReferences: o.GetOwnerReferences(), Finalizers: o.GetFinalizers(),
+	}
+	w.Expect(w.client.Patch(w.t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+	w.Expect(w.client.Delete(w.t.Context(), o)).To(Succeed())
+	w.waitForDeletion(o)
+	return kept
 }
 
 // moveFromUpstream is moveAway followed by creating the returned object.

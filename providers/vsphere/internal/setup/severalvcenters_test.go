@@ -451,3 +451,105 @@ func TestModulesWhoseZoneWithItsOwnAccountWasDeleted(t *testing.T) {
 	w.waitForDeletion(infra)
 	w.Expect(second.Modules()).To(BeEmpty())
 }
+
+// A vCenter that is restored lacks the virtual machines since the backup, and gives their references to the next ones.
+func TestRestoredVCenterLosesItsOwnMachinesOnly(t *testing.T) {
+	t.Parallel()
+	w, cluster, second, _, zones := threeVCenters(t)
+	near, far := w.machine("one", "m-a", zones[0].Name), w.machine("one", "m-b", zones[1].Name)
+	for _, machine := range []*infrav1.VSphereMachine{near, far} {
+		w.waitForCondition(machine, clusterv1.ReadyCondition, clusterv1.ReadyReason)
+	}
+	lost, _ := second.VM("m-b")
+	second.Close()
+	restored := simulator.Start(t, simulator.ThreeZones(), simulator.WithListen(second.Host()))
+	update(w, zones[1], func(z *infrav1.VSphereDeploymentZone) { z.Spec.Thumbprint = restored.Thumbprint() }) // the simulator has another certificate
+	w.Expect(w.waitForCondition(far, provisionedCondition, infrav1.VSphereVMVirtualMachineNotFoundByBIOSUUIDReason)).To(ContainSubstring(second.Host()))
+	w.waitForPublished(cluster, zones[0].Name, zones[1].Name, zones[2].Name)
+
+	w.waitForProvisioned(w.machine("one", "next", zones[1].Name))
+	next, _ := restored.VM("next")
+	w.Expect(next.Ref).To(Equal(lost.Ref))
+	vm := w.vsphereVM("m-b")
+	w.triggerVMReconcile(vm)
+	message := w.waitForCondition(far, provisionedCondition, infrav1.VSphereVMVirtualMachineNotIdentifiedReason)
+	w.Expect(message).To(And(MatchRegexp(`/next \([^ ]*:%s\)`, next.Ref), ContainSubstring("remove status.vmRef")))
+	w.Expect(w.client.Delete(t.Context(), far)).To(Succeed())
+	w.waitForDeletionMessage(vm, "remove status.vmRef")
+	updateStatus(w, vm, func(vm *infrav1.VSphereVM) { vm.Status.VMRef = "" })
+	w.waitForDeletion(far)
+
+	w.Expect(restored.Calls()).NotTo(Or(HaveKey("Destroy_Task"), HaveKey("PowerOffVM_Task"), HaveKey("UnregisterVM")))
+	w.Expect(vmsOn(restored)).To(ConsistOf("next"))
+	w.Expect(w.vms()).To(And(HaveLen(1), HaveKeyWithValue("m-a", HaveField("Power", "poweredOn"))))
+	w.get(near)
+	w.Expect(conditions.IsTrue(near, clusterv1.ReadyCondition)).To(BeTrue(), "%s", integration.Describe(near))
+}
+
+func TestMovedClusterFindsItsMachinesOnEachVCenter(t *testing.T) {
+	t.Parallel()
+	w, infra, second, near, far := twoVCentersWithModules(t)
+	distant := *w
+	distant.vc = second
+	machines := []*infrav1.VSphereMachine{
+		w.machine("one", "node-a", near.Name, memberOf("workers")), w.machine("one", "node-b", far.Name, memberOf("workers")),
+	}
+	for _, machine := range machines {
+		w.waitForProvisioned(machine)
+	}
+	w.Eventually(second.Modules).Should(ConsistOf(HaveField("VMs", ConsistOf("node-b"))))
+	vms := []*infrav1.VSphereVM{w.vsphereVM("node-a"), w.vsphereVM("node-b")}
+	modules := w.get(infra).(*infrav1.VSphereCluster).Spec.ClusterModules
+	w.Expect(modules).To(HaveLen(2))
+
+	moved, movedMachines := w.moveCluster(infra, machines)
+	w.vc.ResetCalls()
+	second.ResetCalls()
+	w.start()
+	w.waitForPublished(moved, near.Name, far.Name)
+	for i, zone := range []*infrav1.VSphereDeploymentZone{near, far} {
+		w.waitForCondition(movedMachines[i], clusterv1.ReadyCondition, clusterv1.ReadyReason)
+		w.Expect(movedMachines[i].Spec.ProviderID).To(Equal(machines[i].Spec.ProviderID))
+		w.Expect(movedMachines[i].Status.FailureDomain).To(HaveValue(Equal(zone.Name)))
+		vm := w.vsphereVM(machines[i].Name)
+		w.Expect(vm.UID).NotTo(Equal(vms[i].UID))
+		w.Expect(vm.Spec.Server).To(Equal(zone.Spec.Server))
+		w.Expect(vm.Status.VMRef).To(Equal(vms[i].Status.VMRef))
+		w.Eventually(func() *string { return w.vsphereVM(machines[i].Name).Status.ModuleUUID }).Should(Equal(vms[i].Status.ModuleUUID))
+		w.waitForServer(moved, zone.Spec.Server, infrav1.VSphereClusterVCenterAvailableReason)
+	}
+	w.waitForCondition(moved, infrav1.VSphereClusterClusterModulesReadyCondition, infrav1.VSphereClusterClusterModulesReadyReason)
+	w.Expect(moved.Spec.ClusterModules).To(Equal(modules))
+	w.Expect(w.vc.Modules()).To(ConsistOf(HaveField("VMs", ConsistOf("node-a"))))
+	w.Expect(second.Modules()).To(ConsistOf(HaveField("VMs", ConsistOf("node-b"))))
+	w.Expect(w.countOperations()).To(BeEmpty())
+	w.Expect(distant.countOperations()).To(BeEmpty())
+	for _, machine := range movedMachines {
+		w.remove(machine)
+	}
+	w.Expect(vmsOn(w.vc)).To(BeEmpty())
+	w.Expect(vmsOn(second)).To(BeEmpty())
+	w.Expect(w.client.Delete(t.Context(), moved)).To(Succeed())
+	w.waitForDeletion(moved)
+	w.Expect(w.vc.Modules()).To(BeEmpty())
+	w.Expect(second.Modules()).To(BeEmpty())
+}
+
+// moveCluster replaces a cluster and its machines by the objects that clusterctl move would create. The manager is stopped.
+func (w *fixture) moveCluster(cluster *infrav1.VSphereCluster, machines []*infrav1.VSphereMachine) (*infrav1.VSphereCluster, []*infrav1.VSphereMachine) {
+	w.t.Helper()
+	var moved []*infrav1.VSphereMachine
+	for _, machine := range machines {
+		vm := w.moveAway(machine.Name)
+		again := &infrav1.VSphereMachine{ObjectMeta: w.takeAway(machine), Spec: machine.Spec}
+		w.create(again)
+		for i := range vm.OwnerReferences {
+			vm.OwnerReferences[i].UID = again.UID
+		}
+		w.create(vm)
+		moved = append(moved, again)
+	}
+	again := &infrav1.VSphereCluster{ObjectMeta: w.takeAway(cluster), Spec: cluster.Spec}
+	w.create(again)
+	return again, moved
+}

@@ -10,6 +10,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
@@ -60,6 +62,18 @@ func eventKeys(o client.Object) []string {
 // unidentified reports whether nothing that identifies the virtual machine is recorded: if there was a clone, the object waits
 // only for its end.
 func unidentified(vm *infrav1.VSphereVM) bool { return vm.Spec.BiosUUID == "" && vm.Status.VMRef == "" }
+
+// referenceRemoved passes VSphereVMs whose status.vmRef was removed, as conditions advise.
+func referenceRemoved() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			recorded := func(o client.Object) bool { return o.(*infrav1.VSphereVM).Status.VMRef != "" }
+			return recorded(e.ObjectOld) && !recorded(e.ObjectNew)
+		},
+	}
+}
 
 // waitsForInventoryChange reports whether the virtual machine waits for a change of the inventory.
 func waitsForInventoryChange(vm *infrav1.VSphereVM) bool {

@@ -122,9 +122,12 @@ func (r *Reconciler) reportAmbiguous(s *scope) reconcile.Progress {
 
 // reportNotIdentified waits for the event that the notes have changed.
 func (r *Reconciler) reportNotIdentified(s *scope) reconcile.Progress {
-	r.fail(s, infrav1.VSphereVMVirtualMachineNotIdentifiedReason, fmt.Sprintf(
-		"Nothing proves that %s is this VSphereVM's virtual machine, so it is not changed: if it is, add the line %q to its notes in vCenter",
-		virtualmachine.Paths(s.verdict.Strangers), virtualmachine.Marker(s.vm)))
+	message := fmt.Sprintf("Nothing proves that %s is this VSphereVM's virtual machine, so it is not changed: if it is, add the line %q to its notes in vCenter",
+		virtualmachine.Paths(s.verdict.Strangers), virtualmachine.Marker(s.vm))
+	if s.vm.Status.VMRef != "" { // a restored vCenter reuses references
+		message += "; if this VSphereVM's own no longer exists, remove status.vmRef of the VSphereVM"
+	}
+	r.fail(s, infrav1.VSphereVMVirtualMachineNotIdentifiedReason, message)
 	return reconcile.Wait
 }
 

@@ -43,7 +43,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&infrav1.VSphereVM{}, builder.WithPredicates(watch.SpecOrMetadataChanged(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
+		For(&infrav1.VSphereVM{}, builder.WithPredicates(predicate.Or[client.Object](watch.SpecOrMetadataChanged(), referenceRemoved()),
+			predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(clusterVMs),
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
