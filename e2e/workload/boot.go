@@ -39,7 +39,11 @@ func (c *cluster) boot(ctx context.Context, m machine) error {
 // startControlPlane does what kubeadm does on a control-plane machine. The first one initialises the cluster; later ones keep existing
 // objects.
 func (c *cluster) startControlPlane(ctx context.Context, m machine) error {
-	for _, object := range kubeadmObjects(c, m.version) {
+	objects := kubeadmObjects(c, m.version)
+	if m.rke2 {
+		objects = rke2Objects()
+	}
+	for _, object := range objects {
 		if err := c.create(ctx, object); err != nil {
 			return err
 		}

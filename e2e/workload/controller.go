@@ -125,7 +125,7 @@ func (r *reconciler) carryOut(ctx context.Context, c *cluster, d decision) (ctrl
 	for _, m := range d.boot {
 		errs = append(errs, c.boot(ctx, m))
 	}
-	errs = append(errs, c.settle(ctx))
+	errs = append(errs, c.leaveEtcd(ctx), c.settle(ctx))
 	return ctrl.Result{RequeueAfter: d.wait}, errors.Join(errs...)
 }
 
@@ -173,6 +173,7 @@ func machineFrom(m *clusterv1.Machine) machine {
 		version:      m.Spec.Version,
 		addresses:    m.Status.Addresses,
 		controlPlane: util.IsControlPlaneMachine(m),
+		rke2:         m.Spec.Bootstrap.ConfigRef.Kind == "RKE2Config",
 		created:      m.CreationTimestamp.Time,
 		bootable: ptr.Deref(m.Status.Initialization.InfrastructureProvisioned, false) &&
 			m.Spec.ProviderID != "" && ptr.Deref(m.Spec.Bootstrap.DataSecretName, "") != "",

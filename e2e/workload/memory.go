@@ -5,6 +5,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -67,15 +68,21 @@ func (s *Simulator) watchMemory(ctx context.Context, queue workqueue.TypedRateLi
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	return pods.AddEventHandler(removals{notifier: s.notifier})
+	nodes, err := s.memory.GetCache().GetInformer(ctx, &corev1.Node{})
+	if err != nil {
+		return fmt.Errorf("watching nodes: %w", err)
+	}
+	handler := removals{notifier: s.notifier}
+	return errors.Join(pods.AddEventHandler(handler), nodes.AddEventHandler(handler))
 }
 
 // removals enqueues clusters that lose an etcd member.
 type removals struct{ notifier *notifier }
 
 // OnUpdate is called with the store locked, so it must not read from it.
-func (r removals) OnUpdate(group string, _, pod client.Object) {
-	if _, removed := pod.GetAnnotations()[inmemory.EtcdMemberRemoved]; removed {
+func (r removals) OnUpdate(group string, _, object client.Object) {
+	_, removed := object.GetAnnotations()[inmemory.EtcdMemberRemoved] // of a Pod
+	if removed || leavesEtcd(object) {
 		namespace, name, _ := strings.Cut(group, "/")
 		r.notifier.notify(client.ObjectKey{Namespace: namespace, Name: name})
 	}

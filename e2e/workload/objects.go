@@ -24,6 +24,7 @@ import (
 
 const (
 	controlPlaneRole = "node-role.kubernetes.io/control-plane"
+	etcdRole         = "node-role.kubernetes.io/etcd" // only of RKE2
 
 	componentLabel = "component"
 	tierLabel      = "tier"
@@ -79,7 +80,10 @@ func newNode(m machine) *corev1.Node {
 	}
 	maps.Copy(node.Labels, m.labels)
 	setNodeConditions(node, true, time.Now())
-	if m.controlPlane {
+	switch {
+	case m.controlPlane && m.rke2:
+		node.Labels[controlPlaneRole], node.Labels[etcdRole] = "true", "true"
+	case m.controlPlane:
 		node.Labels[controlPlaneRole] = ""
 		node.Spec.Taints = []corev1.Taint{{Key: controlPlaneRole, Effect: corev1.TaintEffectNoSchedule}}
 	}

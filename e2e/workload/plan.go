@@ -22,6 +22,7 @@ type machine struct {
 	version      string
 	addresses    clusterv1.MachineAddresses
 	controlPlane bool
+	rke2         bool // boots RKE2, not kubeadm
 	created      time.Time
 
 	bootable bool // has infrastructure and bootstrap data

@@ -1,0 +1,44 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// rke2 makes it a machine that boots RKE2.
+func rke2(m *clusterv1.Machine) {
+	m.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "RKE2Config", Name: m.Name}
+}
+
+func TestRKE2RemovesAnEtcdMemberOnRequest(t *testing.T) {
+	w := newFixture(t)
+	w.createCluster("blue")
+	w.provisioned("blue", "cp-0", controlPlane, rke2)
+	w.eventuallyReady("blue", "cp-0")
+	w.provisioned("blue", "cp-1", controlPlane, rke2)
+	w.eventuallyReady("blue", "cp-0", "cp-1")
+
+	c, node := w.workload("blue"), &corev1.Node{}
+	w.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "rke2-serving"}, &corev1.Secret{})).To(Succeed())
+	w.Expect(c.Get(t.Context(), client.ObjectKey{Name: "cp-0"}, node)).To(Succeed())
+	w.Expect(node.Labels).To(HaveKeyWithValue("node-role.kubernetes.io/control-plane", "true"))
+	before := node.DeepCopy()
+	metav1.SetMetaDataAnnotation(&node.ObjectMeta, "etcd.rke2.cattle.io/remove", "true")
+	w.Expect(c.Patch(t.Context(), node, client.MergeFrom(before))).To(Succeed())
+	w.Eventually(func() (map[string]string, error) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(node), node)
+		return node.Annotations, err
+	}).Should(HaveKeyWithValue("etcd.rke2.cattle.io/removed-node-name", "cp-0"))
+	names, leader, err := w.members("blue", "cp-1")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(names).To(ConsistOf("cp-1"))
+	w.Expect(leader).To(Equal("cp-1"))
+}
