@@ -93,14 +93,15 @@ kubevirt:
 	@for name in virt-api virt-controller virt-operator; do \
 		e2e/scripts/program KUBEVIRT "$(KUBEVIRT:%=%/$$name)" $(BIN)/kubevirt/$$name $(KUBEVIRT_IMAGES)/$$name:$(KUBEVIRT_VERSION) /usr/bin/$$name || exit 1; done
 
-# RKE2=FOLDER has the programs rke2-bootstrap and rke2-controlplane. RKE2_RELEASE is the folder of their sources, by default that of their module.
+# RKE2=FOLDER has the programs rke2-bootstrap and rke2-controlplane. RKE2_RELEASE is the folder of their sources, by default that of their
+# module. The environment does not set it, because templates have a variable of the same name.
 RKE2_VERSION := v0.25.0
-RKE2_RELEASE ?= $(shell cd e2e && go mod download -json github.com/rancher/cluster-api-provider-rke2@$(RKE2_VERSION) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
+RKE2_RELEASE = $(shell cd e2e && go mod download -json github.com/rancher/cluster-api-provider-rke2@$(RKE2_VERSION) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
 REAL_RKE2 = FAULTLINE_RKE2=$(abspath $(RKE2)) FAULTLINE_RKE2_RELEASE=$(RKE2_RELEASE)
 
 # Missing Debian packages of the kind environment are installed only with INSTALL=1 or CI=true.
 e2e images: export FAULTLINE_INSTALL := $(or $(INSTALL),$(FAULTLINE_INSTALL))
-e2e: ## Run Cluster API's specs and Faultline's in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... selects specs, LABEL=long the longest. INSTALL=1 installs docker.io and debootstrap from Debian if they are missing and needed. OPERATOR=real runs without kind: PROVIDER=metal3 runs a cluster with upstream's bare-metal operator, PROVIDER=harvester the manager with the real virt-controller and virt-api (KUBEVIRT=FOLDER)
+e2e: ## Run Cluster API's specs and Faultline's in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... selects specs, LABEL=long the longest. INSTALL=1 installs docker.io and debootstrap from Debian if they are missing and needed. OPERATOR=real runs without kind: PROVIDER=metal3 runs a cluster with upstream's bare-metal operator, PROVIDER=harvester the manager with the real virt-controller and virt-api (KUBEVIRT=FOLDER). RKE2=FOLDER runs vSphere without kind, with upstream's providers for RKE2
 ifneq ($(RKE2),)
 e2e:
 	cd e2e && $(REAL_RKE2) $(TEST) -v -tags=e2e -count=1 -timeout=40m $(TEST_FLAGS) ./realrke2
