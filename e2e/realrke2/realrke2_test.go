@@ -170,12 +170,13 @@ func (w *fixture) returns(ctx context.Context) {
 	w.until(ctx, w.in(map[string]int{"zone-a": 1, "zone-b": 1, "zone-c": 1}))
 }
 
-// intend sets the intents of the cluster.
+// intend sets the intents of the cluster, and that moves follow soon.
 func (w *fixture) intend(ctx context.Context, intents ...faultlinev1.FailureDomainIntent) {
 	cluster := &infrav1.VSphereCluster{}
 	w.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster)).To(Succeed())
 	before := cluster.DeepCopy()
 	cluster.Spec.Distribution.FailureDomains = intents
+	cluster.Spec.Distribution.ControlPlane.StabilizationSeconds = new(int32(5))
 	w.Expect(w.client.Patch(ctx, cluster, client.MergeFrom(before))).To(Succeed())
 }
 
