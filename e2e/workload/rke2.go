@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The annotations of a Node by which RKE2's control-plane provider requests that RKE2 removes the node's etcd member, and by which RKE2
-// reports that it did.
+// Annotations of a Node. RKE2's control-plane provider sets the first to request that RKE2 removes the node's etcd member. RKE2 sets the
+// second when it has removed it.
 const (
 	rke2Remove  = "etcd.rke2.cattle.io/remove"
 	rke2Removed = "etcd.rke2.cattle.io/removed-node-name"
 )
 
-// rke2Objects returns the object by which RKE2's control-plane provider sees that RKE2 has initialized the cluster.
+// rke2Objects returns the object that RKE2 creates when it has initialized the cluster. Its control-plane provider waits for it.
 func rke2Objects() []client.Object {
 	return []client.Object{&corev1.Secret{ObjectMeta: system("rke2-serving"), Type: corev1.SecretTypeTLS}}
 }
