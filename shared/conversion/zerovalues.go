@@ -251,9 +251,14 @@ func collectZeros(pointer string, value, back any, lost map[string]any) {
 			}
 		}
 	}
-	if back == nil && isZero(value) || filledIn(back, value) {
+	if isLost(back, value) {
 		lost[pointer] = value
 	}
+}
+
+// isLost reports whether a zero value is missing or filled in.
+func isLost(is, value any) bool {
+	return missing(is, value) && isZero(value) || filledIn(is, value)
 }
 
 // onlyZeros reports whether a struct only contains zero values and structs of them.
