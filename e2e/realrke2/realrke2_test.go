@@ -8,6 +8,7 @@ package realrke2
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -148,7 +149,7 @@ func placed(list []clusterv1.Machine, want map[string]int) string {
 			waits = fmt.Sprintf("Machine %s is not ready: %+v", list[i].Name, ready)
 		}
 	}
-	if fmt.Sprint(is) != fmt.Sprint(want) {
+	if !maps.Equal(is, want) {
 		return fmt.Sprintf("machines are in %v, not %v; %s", is, want, waits)
 	}
 	return waits
