@@ -157,12 +157,13 @@ func placed(list []clusterv1.Machine, want map[string]int) string {
 
 func (w *fixture) evicts(ctx context.Context) {
 	w.intend(ctx, faultlinev1.FailureDomainIntent{Name: "zone-c", State: faultlinev1.DomainEvicting})
+	first, second := w.in(map[string]int{"zone-a": 2, "zone-b": 1}), w.in(map[string]int{"zone-a": 1, "zone-b": 2})
 	w.until(ctx, func(ctx context.Context) (string, error) {
-		missing, err := w.in(map[string]int{"zone-a": 2, "zone-b": 1})(ctx)
+		missing, err := first(ctx)
 		if missing == "" || err != nil {
 			return missing, err
 		}
-		return w.in(map[string]int{"zone-a": 1, "zone-b": 2})(ctx)
+		return second(ctx)
 	})
 }
 
