@@ -56,13 +56,15 @@ TEST := go test -ldflags=-w -parallel=6 -timeout=60m
 test test-full deflake: export GOGC := 400
 test test-full deflake: export GOMEMLIMIT := 1GiB
 ASSETS = KUBEBUILDER_ASSETS=$$(cd $(CURDIR)/e2e && go run ./cmd/binaries --print-path)
-# Programs that the tests of e2e run are built without the race detector, which would only check the tests themselves.
+# Programs that the tests of e2e run are built without the race detector, which would only check the tests themselves. So test-full runs only
+# those packages of e2e that have tests which `make test` leaves out.
 RACED = $(if $(filter e2e,$1),$(TEST) -tags=full,CGO_ENABLED=1 $(TEST) -race -tags=full)
-test-full: assets ## Run all tests of every module, or of MODULE, including those that take minutes, with the race detector except for e2e (no Docker)
+LEFT_OUT = $(if $(filter e2e,$1),$$(grep -rl --include='*_test.go' '^//go:build full' . | xargs -n 1 dirname | sort -u),./...)
+test-full: assets ## Run what `make test` leaves out, of every module or of MODULE: tests that take minutes, and all tests except e2e's with the race detector (no Docker)
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(CHOSEN:%=test-full/%)
 .PHONY: $(MODULES:%=test/%) $(MODULES:%=test-full/%)
 $(MODULES:%=test/%): test/%: ; cd $* && $(ASSETS) $(TEST) $(TEST_FLAGS) ./...
-$(MODULES:%=test-full/%): test-full/%: ; cd $* && $(ASSETS) $(call RACED,$*) $(TEST_FLAGS) ./...
+$(MODULES:%=test-full/%): test-full/%: ; cd $* && $(ASSETS) $(call RACED,$*) $(TEST_FLAGS) $(call LEFT_OUT,$*)
 
 assets: ## Build etcd, kube-apiserver, kube-scheduler and kubectl for the integration tests (once)
 	@echo "Preparing the API server for the tests (takes some minutes the first time)"
