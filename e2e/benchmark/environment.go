@@ -14,6 +14,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
+	"github.com/faultline-io/faultline/e2e/provider"
 )
 
 // Environment is the environment of one scenario: a management cluster with the provider's manager and everything that the scenario
@@ -51,7 +52,7 @@ func (b *runner) start(ctx context.Context, s Scenario) (*Environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.Client, err = b.installation.Connect(e.Management.RESTConfig); err != nil {
+	if e.Client, err = provider.Connect(b.installation.Provider, e.Management.RESTConfig); err != nil {
 		e.stop()
 		return nil, err
 	}

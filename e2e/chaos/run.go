@@ -100,7 +100,7 @@ func (r *run) begin(ctx context.Context, args ...string) error {
 	if err != nil {
 		return err
 	}
-	if r.client, err = r.installation.Connect(r.management.RESTConfig); err != nil {
+	if r.client, err = provider.Connect(r.options.Provider, r.management.RESTConfig); err != nil {
 		return err
 	}
 	r.members = map[string]*member{}

@@ -133,10 +133,10 @@ func (i *Installation) crds() ([]string, error) {
 	return files, nil
 }
 
-// Connect returns a client whose scheme has the kinds of the provider and of Cluster API.
-func (i *Installation) Connect(config *rest.Config) (client.WithWatch, error) {
+// Connect returns a client whose scheme has the kinds of a provider and of Cluster API.
+func Connect(of Provider, config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme), i.Provider.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme), of.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})

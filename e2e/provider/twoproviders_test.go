@@ -95,7 +95,7 @@ func manager(name string) string { return "faultline-" + name + "-manager" }
 // begin creates an infrastructure with a cluster whose workers are spread, and two machines.
 func (s *providerFixture) begin(t *testing.T, management *managementcluster.Cluster) {
 	t.Helper()
-	c, err := s.installation.Connect(management.RESTConfig)
+	c, err := provider.Connect(s.provider, management.RESTConfig)
 	s.Expect(err).NotTo(HaveOccurred())
 	s.client = c
 	s.target, err = s.provider.NewTarget(t.Context(), provider.TargetOptions{

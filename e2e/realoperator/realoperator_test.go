@@ -3,6 +3,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package realoperator runs our bare-metal provider with upstream's bare-metal operator: the real program with the CRDs, RBAC rules and
+// webhooks of its release.
 package realoperator
 
 import (
@@ -12,9 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/go-logr/logr"
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -24,82 +24,61 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/metal3"
+	"github.com/faultline-io/faultline/e2e/realprograms"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator/ironic"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 const (
-	// timeout is longer than the operator's interval of one minute.
-	timeout = 5 * time.Minute
+	namespace, name = realprograms.Namespace, realprograms.Name
+	// hostsPerRack allows for a control-plane machine, a worker, and a replacement.
+	hostsPerRack = 4
 	// lost is the rack that loses power; it has no worker.
 	lost = "rack-c"
 	// machines is the number of machines in the template: three of the control plane and two workers.
 	machines = 5
 )
 
-// fixture is a test in an environment.
+// fixture is a part of the test.
 type fixture struct {
-	*testing.T
-	Gomega
-	*environment
+	*realprograms.Fixture
+	racks *metal3.OperatorSimulation
 }
 
-// TestTheRealOperator is a sequence: each part begins where the previous one ended.
 func TestTheRealOperator(t *testing.T) {
-	ctrl.SetLogger(logr.Discard())
-	dir, err := os.MkdirTemp("", "real-operator-") //nolint:usetesting // The logs must survive a failure.
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	e, ctx, err := start(t.Context(), dir, os.Stderr)
-	t.Cleanup(func() {
-		e.close()
-		if t.Failed() {
-			t.Log("logs are in " + dir)
-			return
-		}
-		_ = os.RemoveAll(dir)
+	g := NewWithT(t)
+	operator := metal3.OperatorOf(os.Getenv)
+	g.Expect(operator.Program).NotTo(BeEmpty(), "FAULTLINE_BMO must name the program of the bare-metal operator")
+	g.Expect(operator.Release).NotTo(BeEmpty(), "FAULTLINE_BMO_RELEASE must name the kustomize folder of its release")
+	racks, err := metal3.NewOperatorSimulation(hostsPerRack, operator)
+	g.Expect(err).NotTo(HaveOccurred())
+	options := realprograms.Options{Provider: metal3.Provider{}, Infrastructure: func(string) (realprograms.Infrastructure, error) { return racks, nil }}
+	realprograms.Sequence(t, options, func(f *realprograms.Fixture) *fixture {
+		return &fixture{Fixture: f, racks: racks}
+	}, []realprograms.Part[*fixture]{
+		{Name: "creates a cluster over three racks", Run: (*fixture).create},
+		{Name: "copies labels of hosts to Nodes", Run: (*fixture).copiesLabels},
+		{Name: "gives a worker's successor the same host", Run: (*fixture).reusesHost},
+		{Name: "remediates a worker by a reboot", Run: (*fixture).remediates},
+		{Name: "pauses hosts with their cluster", Run: (*fixture).pauses},
+		{Name: "takes a host over that was moved", Run: (*fixture).moves},
+		{Name: "cordons a rack without power", Run: (*fixture).cordonsRackWithoutPower},
+		{Name: "lets a machine go whose host was detached by force", Run: (*fixture).detaches},
+		{Name: "uses the rack again when it has power", Run: (*fixture).returns},
+		{Name: "leaves nothing on the hosts of a deleted cluster", Run: (*fixture).deletes},
 	})
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	for _, part := range []struct {
-		name string
-		run  func(*fixture, context.Context)
-	}{
-		{"creates a cluster over three racks", (*fixture).create},
-		{"copies labels of hosts to Nodes", (*fixture).copiesLabels},
-		{"gives a worker's successor the same host", (*fixture).reusesHost},
-		{"remediates a worker by a reboot", (*fixture).remediates},
-		{"pauses hosts with their cluster", (*fixture).pauses},
-		{"takes a host over that was moved", (*fixture).moves},
-		{"cordons a rack without power", (*fixture).cordonsRackWithoutPower},
-		{"lets a machine go whose host was detached by force", (*fixture).detaches},
-		{"uses the rack again when it has power", (*fixture).returns},
-		{"leaves nothing on the hosts of a deleted cluster", (*fixture).deletes},
-	} {
-		if !t.Run(part.name, func(t *testing.T) {
-			began := time.Now()
-			part.run(&fixture{T: t, Gomega: NewWithT(t), environment: e}, ctx)
-			t.Logf("%s: %.0f s", part.name, time.Since(began).Seconds())
-		}) {
-			return
-		}
-	}
-}
-
-// until waits until check reports nothing missing.
-func (w *fixture) until(ctx context.Context, check func(context.Context) (missing string, err error)) {
-	w.Helper()
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	w.Expect(provider.Until(ctx, check)).To(Succeed())
 }
 
 func (w *fixture) create(ctx context.Context) {
-	w.Expect(w.createCluster(ctx)).To(Succeed())
-	w.until(ctx, w.complete)
+	operate, err := w.racks.Join(ctx, w.Management, w.Workload)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Go(ctx, "hosts", operate)
+	w.Create(ctx, "metal3/cluster-template.yaml", map[string]string{"METAL3_NODE_REUSE": "true"})
+	w.Until(ctx, w.complete)
 	racks := map[string]int{}
 	list := w.machines(ctx)
 	for i := range list {
@@ -117,7 +96,7 @@ func (w *fixture) create(ctx context.Context) {
 // complete returns what is missing until the cluster has all of its machines, ready.
 func (w *fixture) complete(ctx context.Context) (string, error) {
 	list := &clusterv1.MachineList{}
-	if err := w.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := w.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return "", err
 	}
 	if len(list.Items) != machines {
@@ -150,9 +129,9 @@ func (w *fixture) copiesLabels(ctx context.Context) {
 			return "", nil
 		}
 	}
-	w.until(ctx, has("7"))
+	w.Until(ctx, has("7"))
 	w.edit(ctx, client.ObjectKeyFromObject(host), host, func() { delete(host.Labels, "rack.example.com/row") })
-	w.until(ctx, has(""))
+	w.Until(ctx, has(""))
 }
 
 func (w *fixture) reusesHost(ctx context.Context) {
@@ -166,7 +145,7 @@ func (w *fixture) reusesHost(ctx context.Context) {
 		}
 		deployment.Spec.Rollout.After = metav1.Now()
 	})
-	w.until(ctx, func(ctx context.Context) (string, error) {
+	w.Until(ctx, func(ctx context.Context) (string, error) {
 		if missing, err := w.complete(ctx); missing != "" || err != nil {
 			return missing, err
 		}
@@ -190,11 +169,11 @@ func (w *fixture) remediates(ctx context.Context) {
 	check.Spec.Remediation.TemplateRef = clusterv1.MachineHealthCheckRemediationTemplateReference{
 		APIVersion: infrav1.GroupVersion.String(), Kind: "Metal3RemediationTemplate", Name: template.Name,
 	}
-	w.Expect(w.client.Create(ctx, template)).To(Succeed())
-	w.Expect(w.client.Create(ctx, check)).To(Succeed())
+	w.Expect(w.Client.Create(ctx, template)).To(Succeed())
+	w.Expect(w.Client.Create(ctx, check)).To(Succeed())
 	machine := w.worker(ctx, "md-b")
 	host := w.hostOf(ctx, machine.Name)
-	w.Expect(w.workload.SetNodeReady(ctx, client.ObjectKeyFromObject(&machine), false)).To(Succeed())
+	w.Expect(w.Workload.SetNodeReady(ctx, client.ObjectKeyFromObject(&machine), false)).To(Succeed())
 	powered := func(want bool) func(context.Context) (string, error) {
 		return func(ctx context.Context) (string, error) {
 			if w.hostOf(ctx, machine.Name).Status.PoweredOn != want {
@@ -203,18 +182,18 @@ func (w *fixture) remediates(ctx context.Context) {
 			return "", nil
 		}
 	}
-	w.until(ctx, powered(false))
-	w.until(ctx, powered(true))
-	w.until(ctx, w.complete)
+	w.Until(ctx, powered(false))
+	w.Until(ctx, powered(true))
+	w.Until(ctx, w.complete)
 	w.Expect(w.worker(ctx, "md-b").UID).To(Equal(machine.UID), "the reboot was enough")
-	w.Expect(w.client.Delete(ctx, check)).To(Succeed())
+	w.Expect(w.Client.Delete(ctx, check)).To(Succeed())
 }
 
 func (w *fixture) pauses(ctx context.Context) {
 	w.pause(ctx, true)
-	w.until(ctx, func(ctx context.Context) (string, error) { return w.paused(ctx, true) })
+	w.Until(ctx, func(ctx context.Context) (string, error) { return w.paused(ctx, true) })
 	w.pause(ctx, false)
-	w.until(ctx, func(ctx context.Context) (string, error) { return w.paused(ctx, false) })
+	w.Until(ctx, func(ctx context.Context) (string, error) { return w.paused(ctx, false) })
 }
 
 func (w *fixture) pause(ctx context.Context, paused bool) {
@@ -238,21 +217,21 @@ func (w *fixture) paused(ctx context.Context, want bool) (string, error) {
 // afterwards.
 func (w *fixture) moves(ctx context.Context) {
 	w.pause(ctx, true)
-	w.until(ctx, func(ctx context.Context) (string, error) { return w.paused(ctx, true) })
+	w.Until(ctx, func(ctx context.Context) (string, error) { return w.paused(ctx, true) })
 	machine := w.worker(ctx, "md-a")
 	host := w.hostOf(ctx, machine.Name)
 	w.Expect(host.Annotations).To(HaveKey(bmov1alpha1.StatusAnnotation))
 	node := host.Status.Provisioning.ID
 	w.Expect(w.racks.Ironic().SetFault(ctx, "down", true)).To(Succeed())
-	w.Expect(w.client.Delete(ctx, host.DeepCopy())).To(Succeed())
+	w.Expect(w.Client.Delete(ctx, host.DeepCopy())).To(Succeed())
 	w.edit(ctx, client.ObjectKeyFromObject(host), host.DeepCopy(), nil)
 	moved := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: host.Name, Labels: host.Labels, Annotations: host.Annotations, OwnerReferences: host.OwnerReferences,
 	}, Spec: host.Spec}
-	w.Expect(w.client.Create(ctx, moved)).To(Succeed())
+	w.Expect(w.Client.Create(ctx, moved)).To(Succeed())
 	w.Expect(w.racks.Ironic().SetFault(ctx, "down", false)).To(Succeed())
 	w.pause(ctx, false)
-	w.until(ctx, func(ctx context.Context) (string, error) {
+	w.Until(ctx, func(ctx context.Context) (string, error) {
 		now := w.hostOf(ctx, machine.Name)
 		if now.Status.Provisioning.State != bmov1alpha1.StateProvisioned || now.Status.OperationalStatus != bmov1alpha1.OperationalStatusOK {
 			return fmt.Sprintf("host %s is %s, %s", now.Name, now.Status.Provisioning.State, now.Status.OperationalStatus), nil
@@ -261,7 +240,7 @@ func (w *fixture) moves(ctx context.Context) {
 	})
 	w.Expect(w.hostOf(ctx, machine.Name).Status.Provisioning.ID).To(Equal(node))
 	w.Expect(w.runs(host.Name)).To(BeTrue(), "the machine has never stopped")
-	w.until(ctx, w.complete)
+	w.Until(ctx, w.complete)
 	w.Expect(w.worker(ctx, "md-a").UID).To(Equal(machine.UID))
 }
 
@@ -272,9 +251,9 @@ func (w *fixture) runs(host string) bool {
 
 func (w *fixture) cordonsRackWithoutPower(ctx context.Context) {
 	w.Expect(w.racks.SetRackPower(ctx, lost, true)).To(Succeed())
-	w.until(ctx, func(ctx context.Context) (string, error) { return w.rackIs(ctx, faultlinev1.DomainCordoned) })
+	w.Until(ctx, func(ctx context.Context) (string, error) { return w.rackIs(ctx, faultlinev1.DomainCordoned) })
 	cluster := &infrav1.Metal3Cluster{}
-	w.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster)).To(Succeed())
+	w.Expect(w.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster)).To(Succeed())
 	ready := conditions.Get(cluster, infrav1.Metal3ClusterFailureDomainsReadyCondition)
 	w.Expect(ready.Message).To(And(ContainSubstring(lost), ContainSubstring("power")))
 	// The operator itself still reports these hosts as existing and powered on.
@@ -289,7 +268,7 @@ func (w *fixture) cordonsRackWithoutPower(ctx context.Context) {
 // rackIs returns what is missing until the lost rack is in a state.
 func (w *fixture) rackIs(ctx context.Context, want faultlinev1.DomainState) (string, error) {
 	cluster := &infrav1.Metal3Cluster{}
-	if err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster); err != nil {
+	if err := w.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster); err != nil {
 		return "", err
 	}
 	for _, domain := range cluster.Status.Distribution.FailureDomains {
@@ -309,10 +288,10 @@ func (w *fixture) detaches(ctx context.Context) {
 		}
 	}
 	host := w.hostOf(ctx, machine.Name)
-	w.Expect(w.client.Delete(ctx, &machine)).To(Succeed())
-	w.until(ctx, func(ctx context.Context) (string, error) {
+	w.Expect(w.Client.Delete(ctx, &machine)).To(Succeed())
+	w.Until(ctx, func(ctx context.Context) (string, error) {
 		infra := &infrav1.Metal3Machine{}
-		if err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: machine.Spec.InfrastructureRef.Name}, infra); err != nil {
+		if err := w.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: machine.Spec.InfrastructureRef.Name}, infra); err != nil {
 			return "", err
 		}
 		waits := conditions.Get(infra, infrav1.Metal3MachineAssociateBareMetalHostCondition)
@@ -325,7 +304,7 @@ func (w *fixture) detaches(ctx context.Context) {
 	notes, err := w.racks.ReleaseHost(ctx, host.Name)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Log(notes)
-	w.until(ctx, w.complete)
+	w.Until(ctx, w.complete)
 	for _, one := range w.machines(ctx) {
 		w.Expect(one.UID).NotTo(Equal(machine.UID))
 		w.Expect(w.hostOf(ctx, one.Name).Labels[infrav1.FailureDomainLabel]).NotTo(Equal(lost))
@@ -335,12 +314,12 @@ func (w *fixture) detaches(ctx context.Context) {
 func (w *fixture) returns(ctx context.Context) {
 	_, err := w.racks.Repair(ctx, lost)
 	w.Expect(err).NotTo(HaveOccurred())
-	w.until(ctx, func(ctx context.Context) (string, error) { return w.rackIs(ctx, faultlinev1.DomainActive) })
+	w.Until(ctx, func(ctx context.Context) (string, error) { return w.rackIs(ctx, faultlinev1.DomainActive) })
 }
 
 func (w *fixture) deletes(ctx context.Context) {
-	w.Expect(w.client.Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})).To(Succeed())
-	w.until(ctx, w.racks.Leftovers)
+	w.Expect(w.Client.Delete(ctx, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})).To(Succeed())
+	w.Until(ctx, w.racks.Leftovers)
 	for _, host := range w.hosts(ctx) {
 		w.Expect(host.Spec.Image).To(BeNil())
 		w.Expect(host.Spec.UserData).To(BeNil())
@@ -355,18 +334,18 @@ func (w *fixture) edit(ctx context.Context, key client.ObjectKey, object client.
 		change = func() { object.SetFinalizers(nil) }
 	}
 	w.Eventually(func() error {
-		if err := w.client.Get(ctx, key, object); err != nil {
+		if err := w.Client.Get(ctx, key, object); err != nil {
 			return err
 		}
 		change()
-		return w.client.Update(ctx, object)
+		return w.Client.Update(ctx, object)
 	}).WithContext(ctx).Should(Succeed())
 }
 
 func (w *fixture) machines(ctx context.Context) []clusterv1.Machine {
 	w.Helper()
 	list := &clusterv1.MachineList{}
-	w.Expect(w.client.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+	w.Expect(w.Client.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
 	return list.Items
 }
 
@@ -384,7 +363,7 @@ func (w *fixture) worker(ctx context.Context, deployment string) clusterv1.Machi
 func (w *fixture) hosts(ctx context.Context) []bmov1alpha1.BareMetalHost {
 	w.Helper()
 	list := &bmov1alpha1.BareMetalHostList{}
-	w.Expect(w.client.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+	w.Expect(w.Client.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
 	return list.Items
 }
 
@@ -401,7 +380,7 @@ func (w *fixture) hostOf(ctx context.Context, machine string) *bmov1alpha1.BareM
 
 func (w *fixture) node(ctx context.Context, node string) *corev1.Node {
 	w.Helper()
-	cluster, err := w.workload.ClientFor(namespace, name)
+	cluster, err := w.Workload.ClientFor(namespace, name)
 	w.Expect(err).NotTo(HaveOccurred())
 	found := &corev1.Node{}
 	w.Expect(cluster.Get(ctx, client.ObjectKey{Name: node}, found)).To(Succeed())

@@ -3,6 +3,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package realrke2 runs our provider for vSphere with upstream's bootstrap and control-plane providers for RKE2.
 package realrke2
 
 import (
@@ -11,84 +12,61 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
-	"time"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/vsphere"
+	"github.com/faultline-io/faultline/e2e/realprograms"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-const (
-	// timeout is longer than a move, in which the control plane waits for intervals of up to a minute.
-	timeout = 5 * time.Minute
-	// replicas is the number of machines of the control plane, quorum the majority of their etcd members.
-	replicas, quorum = 3, 2
-)
+// replicas is the number of machines of the control plane, quorum the majority of their etcd members.
+const replicas, quorum = 3, 2
 
-// fixture is a test in an environment.
+const namespace, name = realprograms.Namespace, realprograms.Name
+
+// fixture is a part of the test.
 type fixture struct {
-	*testing.T
-	Gomega
-	*environment
+	*realprograms.Fixture
+	vcenter provider.Simulation
+	release string
 }
 
-// TestTheRealRKE2 is a sequence: each part begins where the previous one ended.
 func TestTheRealRKE2(t *testing.T) {
-	ctrl.SetLogger(logr.Discard())
-	dir, err := os.MkdirTemp("", "real-rke2-") //nolint:usetesting // The logs must survive a failure.
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	e, ctx, err := start(t.Context(), dir, os.Stderr)
-	t.Cleanup(func() {
-		e.close()
-		if t.Failed() {
-			t.Log("logs are in " + dir)
-			return
-		}
-		_ = os.RemoveAll(dir)
+	g := NewWithT(t)
+	rke2, err := realprograms.RKE2Of(os.Getenv)
+	g.Expect(err).NotTo(HaveOccurred())
+	vcenter, err := vsphere.Provider{}.Simulate("")
+	g.Expect(err).NotTo(HaveOccurred())
+	options := realprograms.Options{Provider: vsphere.Provider{}, Infrastructure: func(string) (realprograms.Infrastructure, error) { return vcenter, nil }}
+	rke2.AddTo(&options)
+	realprograms.Sequence(t, options, func(f *realprograms.Fixture) *fixture {
+		return &fixture{Fixture: f, vcenter: vcenter, release: rke2.Release}
+	}, []realprograms.Part[*fixture]{
+		{Name: "accepts upstream's template", Run: (*fixture).acceptsUpstream},
+		{Name: "creates one machine in each zone", Run: (*fixture).create},
+		{Name: "moves one machine out of an evicted zone", Run: (*fixture).evicts},
+		{Name: "moves one machine back", Run: (*fixture).returns},
+		{Name: "deletes the cluster", Run: (*fixture).deletes},
 	})
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	for _, part := range []struct {
-		name string
-		run  func(*fixture, context.Context)
-	}{
-		{"accepts upstream's template", (*fixture).acceptsUpstream},
-		{"creates one machine in each zone", (*fixture).create},
-		{"moves one machine out of an evicted zone", (*fixture).evicts},
-		{"moves one machine back", (*fixture).returns},
-		{"deletes the cluster", (*fixture).deletes},
-	} {
-		if !t.Run(part.name, func(t *testing.T) {
-			began := time.Now()
-			part.run(&fixture{T: t, Gomega: NewWithT(t), environment: e}, ctx)
-			t.Logf("%s: %.0f s", part.name, time.Since(began).Seconds())
-		}) {
-			return
-		}
-	}
-}
-
-// until waits until check reports nothing missing.
-func (w *fixture) until(ctx context.Context, check func(context.Context) (missing string, err error)) {
-	w.Helper()
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	w.Expect(provider.Until(ctx, check)).To(Succeed())
 }
 
 func (w *fixture) acceptsUpstream(ctx context.Context) {
-	objects, err := w.fill(filepath.Join(w.release, "examples", "templates", "vmware", "cluster-template.yaml"), upstreamVariables())
-	w.Expect(err).NotTo(HaveOccurred())
+	objects := w.Objects(filepath.Join(w.release, "examples", "templates", "vmware", "cluster-template.yaml"), map[string]string{
+		"CONTROL_PLANE_MACHINE_COUNT": strconv.Itoa(replicas), "WORKER_MACHINE_COUNT": "0", "RKE2_VERSION": binaries.KubernetesVersion + "+rke2r1",
+		"VSPHERE_DATASTORE": "datastore-a", "VSPHERE_RESOURCE_POOL": "*/Resources", "VSPHERE_SSH_AUTHORIZED_KEY": "", "CPI_IMAGE_K8S_VERSION": "v1.35.0",
+	})
 	w.Expect(objects).NotTo(BeEmpty())
 	policy := []string{"spec", "template", "spec", "storagePolicyName"}
 	for _, object := range objects {
@@ -96,18 +74,14 @@ func (w *fixture) acceptsUpstream(ctx context.Context) {
 		if text, found, _ := unstructured.NestedString(object.Object, policy...); found && text == "" {
 			unstructured.RemoveNestedField(object.Object, policy...)
 		}
-		w.Expect(w.client.Create(ctx, object, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))).
+		w.Expect(w.Client.Create(ctx, object, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))).
 			To(Succeed(), "%s %s", object.GetKind(), object.GetName())
 	}
 }
 
 func (w *fixture) create(ctx context.Context) {
-	objects, err := w.fill(filepath.Join(w.root, "templates", "vsphere", "cluster-template-zones-rke2.yaml"), nil)
-	w.Expect(err).NotTo(HaveOccurred())
-	for _, object := range objects {
-		w.Expect(w.client.Create(ctx, object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
-	}
-	w.until(ctx, w.in(map[string]int{"zone-a": 1, "zone-b": 1, "zone-c": 1}))
+	w.Create(ctx, "vsphere/cluster-template-zones-rke2.yaml", map[string]string{"WORKER_MACHINE_COUNT": "0", "FAILURE_DOMAIN_REBALANCE": "SurgeOne"})
+	w.Until(ctx, w.in(map[string]int{"zone-a": 1, "zone-b": 1, "zone-c": 1}))
 }
 
 // in returns a check that the control plane is complete and ready, with these numbers of machines in zones. It fails if too many machines
@@ -116,13 +90,13 @@ func (w *fixture) in(want map[string]int) func(context.Context) (string, error) 
 	formed := false
 	return func(ctx context.Context) (string, error) {
 		list := &clusterv1.MachineList{}
-		if err := w.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		if err := w.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return "", err
 		}
 		if len(list.Items) > replicas+1 {
 			return "", &provider.Violation{Rule: fmt.Sprintf("%d machines at the same time", len(list.Items))}
 		}
-		members, err := w.workload.Members(ctx, client.ObjectKey{Namespace: namespace, Name: name})
+		members, err := w.Workload.Members(ctx, client.ObjectKey{Namespace: namespace, Name: name})
 		if err != nil {
 			return "", err
 		}
@@ -158,7 +132,7 @@ func placed(list []clusterv1.Machine, want map[string]int) string {
 func (w *fixture) evicts(ctx context.Context) {
 	w.intend(ctx, faultlinev1.FailureDomainIntent{Name: "zone-c", State: faultlinev1.DomainEvicting})
 	first, second := w.in(map[string]int{"zone-a": 2, "zone-b": 1}), w.in(map[string]int{"zone-a": 1, "zone-b": 2})
-	w.until(ctx, func(ctx context.Context) (string, error) {
+	w.Until(ctx, func(ctx context.Context) (string, error) {
 		missing, err := first(ctx)
 		if missing == "" || err != nil {
 			return missing, err
@@ -169,24 +143,24 @@ func (w *fixture) evicts(ctx context.Context) {
 
 func (w *fixture) returns(ctx context.Context) {
 	w.intend(ctx)
-	w.until(ctx, w.in(map[string]int{"zone-a": 1, "zone-b": 1, "zone-c": 1}))
+	w.Until(ctx, w.in(map[string]int{"zone-a": 1, "zone-b": 1, "zone-c": 1}))
 }
 
 // intend sets the intents of the cluster, and that moves follow soon.
 func (w *fixture) intend(ctx context.Context, intents ...faultlinev1.FailureDomainIntent) {
 	cluster := &infrav1.VSphereCluster{}
-	w.Expect(w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster)).To(Succeed())
+	w.Expect(w.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster)).To(Succeed())
 	before := cluster.DeepCopy()
 	cluster.Spec.Distribution.FailureDomains = intents
 	cluster.Spec.Distribution.ControlPlane.StabilizationSeconds = new(int32(5))
-	w.Expect(w.client.Patch(ctx, cluster, client.MergeFrom(before))).To(Succeed())
+	w.Expect(w.Client.Patch(ctx, cluster, client.MergeFrom(before))).To(Succeed())
 }
 
 func (w *fixture) deletes(ctx context.Context) {
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	w.Expect(w.client.Delete(ctx, cluster)).To(Succeed())
-	w.until(ctx, func(ctx context.Context) (string, error) {
-		err := w.client.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)
+	w.Expect(w.Client.Delete(ctx, cluster)).To(Succeed())
+	w.Until(ctx, func(ctx context.Context) (string, error) {
+		err := w.Client.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)
 		if apierrors.IsNotFound(err) {
 			return "", nil
 		}
