@@ -190,14 +190,30 @@ func TestEvictWaitFailsForStayingMachines(t *testing.T) {
 	}))
 }
 
-func TestEvictWait(t *testing.T) {
-	t.Parallel()
+// moveMachines lets the infrastructure cluster move machines of its control plane.
+func moveMachines(t *testing.T, ns string) {
+	t.Helper()
 	g := NewWithT(t)
-	ns := own(t)
 	infra, err := infrastructure(t.Context(), ns)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(unstructured.SetNestedField(infra.Object, "SurgeOne", "spec", "distribution", "controlPlane", "rebalance")).To(Succeed())
 	g.Expect(shared.client.Update(t.Context(), infra)).To(Succeed())
+}
+
+// evictAndWait evicts a rack in the background, and checks that the command waits. It returns the channel that receives the result.
+func evictAndWait(t *testing.T, ns, rack, reason string) <-chan result {
+	t.Helper()
+	done := make(chan result, 1)
+	go func() { done <- shared.run(t, "evict", "prod-2", rack, "-n", ns, "--wait") }()
+	NewWithT(t).Consistently(done, "2s").ShouldNot(Receive(), reason)
+	return done
+}
+
+func TestEvictWait(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	ns := own(t)
+	moveMachines(t, ns)
 	const left = "error: timed out after 1s waiting for failure domains to be empty: "
 	got := shared.run(t, "evict", "prod-2", "rack-2", "-n", ns, "--wait", "--timeout=1s")
 	g.Expect(got.err).To(Equal(left + "rack-2 is Cordoned: see kubectl fd plan\n"))
@@ -205,9 +221,7 @@ func TestEvictWait(t *testing.T) {
 	got = shared.run(t, "evict", "prod-2", "rack-2", "-n", ns, "--wait", "--timeout=1s")
 	g.Expect(got.err).To(Equal(left + "rack-2 has prod-2-bbbbb, prod-2-ccccc: see kubectl fd plan\n"))
 
-	done := make(chan result, 1)
-	go func() { done <- shared.run(t, "evict", "prod-2", "rack-2", "-n", ns, "--wait") }()
-	g.Consistently(done, "2s").ShouldNot(Receive(), "two machines are there still")
+	done := evictAndWait(t, ns, "rack-2", "two machines are there still")
 	for _, name := range []string{"prod-2-bbbbb", "prod-2-ccccc"} {
 		g.Expect(shared.client.Delete(t.Context(), &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}})).To(Succeed())
 	}
@@ -218,15 +232,10 @@ func TestEvictWaitFailsAsSoonAsAMachineDeploymentStopsItsRollout(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ns := own(t)
-	infra, err := infrastructure(t.Context(), ns)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(unstructured.SetNestedField(infra.Object, "SurgeOne", "spec", "distribution", "controlPlane", "rebalance")).To(Succeed())
-	g.Expect(shared.client.Update(t.Context(), infra)).To(Succeed())
+	moveMachines(t, ns)
 	md := machineDeployment(ns, "prod-2-md-0", "rack-2")
 	g.Expect(shared.client.Create(t.Context(), md)).To(Succeed())
-	done := make(chan result, 1)
-	go func() { done <- shared.run(t, "evict", "prod-2", "rack-1", "-n", ns, "--wait") }()
-	g.Consistently(done, "2s").ShouldNot(Receive(), "the rollout replaces the worker")
+	done := evictAndWait(t, ns, "rack-1", "the rollout replaces the worker")
 	md.Spec.Template.Spec.FailureDomain = ""
 	g.Expect(shared.client.Update(t.Context(), md)).To(Succeed())
 	g.Eventually(done, timeout).Should(Receive(Equal(result{
@@ -404,10 +413,7 @@ func TestEvictingEveryFailureDomainIsNoted(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ns := own(t)
-	infra, err := infrastructure(t.Context(), ns)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(unstructured.SetNestedField(infra.Object, "SurgeOne", "spec", "distribution", "controlPlane", "rebalance")).To(Succeed())
-	g.Expect(shared.client.Update(t.Context(), infra)).To(Succeed())
+	moveMachines(t, ns)
 	ok(t, "evict", "prod-2", "rack-2", "-n", ns)
 	g.Expect(shared.run(t, "evict", "prod-2", "rack-1", "rack-3", "-n", ns).err).To(ContainSubstring(
 		"note: prod-2-aaaaa of the control plane stays: every failure domain of the cluster is set to Cordoned or Evicting, so none can take them: activate one\n"))
