@@ -137,8 +137,8 @@ else
 	cd e2e && go run ./cmd/e2e bench --provider=$(PROVIDER)
 endif
 
-storm: ## Kill the manager 200 times (KILLS=) at random moments while machines are created and deleted, with and without faults of vCenter or hosts (PROVIDER=metal3, MODE=); SEED= repeats a run. MODE=rebalance moves control planes during faults (SEEDS=), MODE=soak creates and deletes clusters (CLUSTERS=). API_SERVER=lagging,busy,failing,cutting,conflicting injects faults of the API server
-	cd e2e && go run ./cmd/e2e storm --provider=$(PROVIDER) $(if $(KILLS),--kills=$(KILLS)) $(if $(MODE),--mode=$(MODE)) $(if $(SEED),--seed=$(SEED)) $(if $(SEEDS),--seeds=$(SEEDS)) $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(API_SERVER),--api-server=$(API_SERVER))
+storm: ## Kill the manager 200 times (KILLS=) at random moments while machines are created and deleted, with and without faults of vCenter or hosts (PROVIDER=metal3, MODE=); SEED= repeats a run. MODE=rebalance moves control planes during faults (SEEDS=), with CONTROL_PLANE=rke2 those of upstream's providers for RKE2 (RKE2=FOLDER), MODE=soak creates and deletes clusters (CLUSTERS=). API_SERVER=lagging,busy,failing,cutting,conflicting injects faults of the API server
+	cd e2e && $(if $(RKE2),$(REAL_RKE2)) go run ./cmd/e2e storm --provider=$(PROVIDER) $(if $(KILLS),--kills=$(KILLS)) $(if $(MODE),--mode=$(MODE)) $(if $(SEED),--seed=$(SEED)) $(if $(SEEDS),--seeds=$(SEEDS)) $(if $(CONTROL_PLANE),--control-plane=$(CONTROL_PLANE)) $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(API_SERVER),--api-server=$(API_SERVER))
 
 takeover: ## Take over a cluster of upstream's released vSphere manager, on an unmodified vcsim (takes a few minutes the first time). PROVIDER=metal3 does it with simulated hosts, and with upstream's manager from a checkout of its source: CAPM3=FOLDER
 	$(if $(filter harvester,$(PROVIDER)),$(error Takeover does not support harvester: PROVIDER must be one of vsphere metal3))

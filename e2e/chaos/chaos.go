@@ -10,6 +10,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,8 @@ type Options struct {
 	Clusters int
 	// Seeds is the number of control planes in RebalanceMode, with consecutive seeds starting at Seed, and AtOnce how many run at a time.
 	Seeds, AtOnce int
+	// ControlPlane is the kind of these control planes, one of ControlPlaneNames; "" means DefaultControlPlane.
+	ControlPlane string
 	// Out receives a line for some kills, for each mode and for each control plane. Progress receives a line for each step that takes
 	// time before the first kill.
 	Out, Progress io.Writer
@@ -76,6 +79,9 @@ func Run(ctx context.Context, options Options) error {
 		return soakManager(ctx, options)
 	case RebalanceMode:
 		return rebalance(ctx, options)
+	}
+	if cmp.Or(options.ControlPlane, DefaultControlPlane) != DefaultControlPlane {
+		return fmt.Errorf("control planes of %s are for mode %s", options.ControlPlane, RebalanceMode)
 	}
 	options.Clusters = 0
 	return killInEachMode(ctx, options)

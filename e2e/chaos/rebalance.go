@@ -4,6 +4,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,8 +15,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
+	"github.com/faultline-io/faultline/e2e/realprograms"
 )
 
 // rebalance runs all seeds. Its error lists every fault that was found.
@@ -28,21 +31,33 @@ func rebalance(ctx context.Context, options Options) error {
 	if options.Seeds < 1 || options.AtOnce < 1 {
 		return fmt.Errorf("the numbers of seeds and of concurrent seeds must be 1 or more, not %d and %d", options.Seeds, options.AtOnce)
 	}
-	dir, err := folder(RebalanceMode)
+	kind, ok := controlPlaneKinds()[cmp.Or(options.ControlPlane, DefaultControlPlane)]
+	if !ok {
+		return fmt.Errorf("unknown control plane %q: must be %s", options.ControlPlane, strings.Join(ControlPlaneNames(), " or "))
+	}
+	with := realprograms.Options{Progress: options.Progress}
+	g := &environment{about: sited.Describe(), kind: kind}
+	var err error
+	if err = kind.addTo(&with); err != nil {
+		return err
+	}
+	if g.apiServer, err = managementcluster.NewAPIServerFaults(options.APIServer); err != nil {
+		return err
+	}
+	if with.Dir, err = folder(RebalanceMode); err != nil {
+		return err
+	}
+	options.printf("seeds %d to %d of %s, %d at a time", options.Seed, options.Seed+uint64(options.Seeds)-1, kind.Facts().Kind.Kind, options.AtOnce)
+	ctx, err = g.prepare(ctx, sited, with)
+	defer g.Close()
 	if err != nil {
 		return err
 	}
-	options.printf("seeds %d to %d, %d at a time", options.Seed, options.Seed+uint64(options.Seeds)-1, options.AtOnce)
-	g, ctx, err := prepare(ctx, options, sited, dir)
-	defer g.close()
-	if err != nil {
-		return err
-	}
-	failed := options.runAll(ctx, g, dir)
+	failed := options.runAll(ctx, g, with.Dir)
 	if err := errors.Join(failed, context.Cause(ctx)); err != nil {
-		return fmt.Errorf("%w\n(histories and logs: %s)", err, dir)
+		return fmt.Errorf("%w\n(histories and logs: %s)", err, with.Dir)
 	}
-	return os.RemoveAll(dir)
+	return os.RemoveAll(with.Dir)
 }
 
 // results holds the results of all seeds.
@@ -63,7 +78,7 @@ func (o *Options) runAll(ctx context.Context, g *environment, dir string) error 
 		}
 		group.Go(func() error {
 			if ctx.Err() == nil {
-				o.record(&r, g.run(ctx, draw(o.Seed+uint64(i))), dir) //nolint:gosec // i is not negative.
+				o.record(&r, g.run(ctx, draw(o.Seed+uint64(i), g.kind)), dir) //nolint:gosec // i is not negative.
 			}
 			return nil
 		})

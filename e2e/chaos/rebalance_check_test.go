@@ -9,7 +9,12 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
@@ -285,6 +290,39 @@ func TestMachineWaitingForClosedFailureDomainIsRefused(t *testing.T) {
 	g.Expect(m.refused(since, m.at.Add(2*refusedLimit))).To(BeNil())
 }
 
+// annotatedControlPlane returns a control plane of a kind with four machines that is paused and has noted a remediation.
+func annotatedControlPlane(g *WithT, kind controlPlaneKind, remediated time.Time) client.Object {
+	object := kind.named("ns", "one")
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(4)}}}
+	o.SetAnnotations(map[string]string{
+		clusterv1.PausedAnnotation: "", controlplanev1.RemediationInProgressAnnotation: `{"machine":"m0","timestamp":"` + remediated.Format(time.RFC3339) + `"}`,
+	})
+	if is, untyped := object.(*unstructured.Unstructured); untyped {
+		o.SetGroupVersionKind(is.GroupVersionKind())
+		return o
+	}
+	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, object)).To(Succeed())
+	return object
+}
+
+// An RKE2ControlPlane keeps the annotation of a remediation when it creates a machine, and ignores it.
+func TestControlPlanesOfAllKindsAreObserved(t *testing.T) {
+	at := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	for name, kind := range controlPlaneKinds() {
+		t.Run(name, func(t *testing.T) {
+			g, s := NewWithT(t), newState()
+			s.machines["m1"] = machine{name: "m1", created: at.Add(-time.Minute)}
+			m := s.after(kind.change(annotatedControlPlane(g, kind, at), false))
+			g.Expect(m.what).To(HaveSuffix("ControlPlane"))
+			g.Expect(m.replicas).To(Equal(4))
+			g.Expect(m.paused).To(BeTrue())
+			g.Expect(m.remediated).To(BeTrue())
+			s.machines["m2"] = machine{name: "m2", created: at.Add(time.Minute)}
+			g.Expect(s.after(change{apply: func(*state) {}}).remediated).To(Equal(name == DefaultControlPlane))
+		})
+	}
+}
+
 // Watches of different kinds overtake each other; revisions do not.
 func TestHistoryIsOrderedByRevision(t *testing.T) {
 	g := NewWithT(t)
@@ -300,21 +338,28 @@ func TestHistoryIsOrderedByRevision(t *testing.T) {
 }
 
 func TestActsDependOnSeed(t *testing.T) {
-	g := NewWithT(t)
-	g.Expect(draw(1)).To(Equal(draw(1)))
-	g.Expect(draw(1)).NotTo(Equal(draw(2)))
-	acts, replicas, domains, modes := map[act]bool{}, map[int]bool{}, map[int]bool{}, map[faultlinev1.ControlPlaneRebalance]bool{}
-	for seed := range uint64(200) {
-		s := draw(seed)
-		replicas[s.replicas], domains[s.domains], modes[s.mode] = true, true, true
-		g.Expect(len(s.steps)).To(And(BeNumerically(">=", fewestSteps), BeNumerically("<=", mostSteps)))
-		g.Expect(s.capacity * s.domains).To(BeNumerically(">", s.replicas))
-		for _, step := range s.steps {
-			acts[step.act] = true
-		}
+	for name, kind := range controlPlaneKinds() {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(draw(1, kind)).To(Equal(draw(1, kind)))
+			g.Expect(draw(1, kind)).NotTo(Equal(draw(2, kind)))
+			acts, replicas, domains, modes := map[act]bool{}, map[int]bool{}, map[int]bool{}, map[faultlinev1.ControlPlaneRebalance]bool{}
+			for seed := range uint64(200) {
+				s := draw(seed, kind)
+				replicas[s.replicas], domains[s.domains], modes[s.mode] = true, true, true
+				g.Expect(len(s.steps)).To(And(BeNumerically(">=", fewestSteps), BeNumerically("<=", mostSteps)))
+				g.Expect(s.capacity * s.domains).To(BeNumerically(">", s.replicas))
+				for _, step := range s.steps {
+					acts[step.act] = true
+				}
+			}
+			for a := range weights() {
+				g.Expect(acts[a]).To(Equal(kind.can(a)), "%s is drawn if it is possible", a)
+			}
+			g.Expect(replicas).To(Equal(map[int]bool{3: true, 5: true}))
+			g.Expect(domains).To(Equal(map[int]bool{2: true, 3: true, 4: true}))
+			g.Expect(modes[faultlinev1.ControlPlaneRebalanceRolloutAfter]).To(Equal(kind.can(rollOut)))
+			g.Expect(modes[faultlinev1.ControlPlaneRebalanceSurgeOne]).To(BeTrue())
+		})
 	}
-	g.Expect(acts).To(HaveLen(len(weights())), "every act is drawn")
-	g.Expect(replicas).To(Equal(map[int]bool{3: true, 5: true}))
-	g.Expect(domains).To(Equal(map[int]bool{2: true, 3: true, 4: true}))
-	g.Expect(modes).To(HaveLen(2))
 }

@@ -6,9 +6,6 @@ package chaos
 import (
 	"context"
 	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,8 +20,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
@@ -87,7 +82,7 @@ func (g *environment) run(ctx context.Context, s script) outcome {
 	if _, is := g.sites.(provider.UnboundedCapacity); is {
 		s.capacity = roomy
 	}
-	p := &controlPlane{script: s, environment: g, client: g.management.Client, intents: map[string]faultlinev1.DomainState{}, armed: map[phase]bool{}}
+	p := &controlPlane{script: s, environment: g, client: g.Client, intents: map[string]faultlinev1.DomainState{}, armed: map[phase]bool{}}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	err := p.live(ctx)
@@ -218,7 +213,7 @@ func (p *controlPlane) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.environment.sites.AddCluster(ctx, p.environment.management, p.infra, p.domainNames(), p.capacity); err != nil {
+	if err := p.environment.sites.AddCluster(ctx, p.environment.Management, p.infra, p.domainNames(), p.capacity); err != nil {
 		return fmt.Errorf("creating failure domains: %w", err)
 	}
 	p.recorder = &recorder{client: p.client, kinds: p.environment.kinds(), look: p.members, heed: func(before, now moment) { p.observeTransition(ctx, before, now) }}
@@ -247,27 +242,15 @@ func (p *controlPlane) createObject(ctx context.Context, object *unstructured.Un
 
 // objects returns the objects of the template that a control plane needs.
 func (p *controlPlane) objects() ([]*unstructured.Unstructured, error) {
-	host, port, err := p.environment.workload.Endpoint(p.name(), p.name())
-	if err != nil {
-		return nil, fmt.Errorf("choosing the control plane's endpoint: %w", err)
-	}
-	variables := maps.Clone(p.environment.setup.Variables)
-	maps.Copy(variables, map[string]string{
-		"CLUSTER_NAME": p.name(), "NAMESPACE": p.name(), "KUBERNETES_VERSION": binaries.KubernetesVersion,
-		"CONTROL_PLANE_ENDPOINT_IP": host, "CONTROL_PLANE_ENDPOINT_PORT": strconv.Itoa(port), "CONTROL_PLANE_MACHINE_COUNT": strconv.Itoa(p.replicas),
-		"FAILURE_DOMAIN_GRACE_SECONDS": strconv.Itoa(p.graceSeconds), "FAILURE_DOMAIN_HOLD_SECONDS": strconv.Itoa(p.holdSecs),
+	objects, err := p.environment.Fill(p.environment.template, client.ObjectKey{Namespace: p.name(), Name: p.name()}, map[string]string{
+		"CONTROL_PLANE_MACHINE_COUNT": strconv.Itoa(p.replicas), "FAILURE_DOMAIN_GRACE_SECONDS": strconv.Itoa(p.graceSeconds),
+		"FAILURE_DOMAIN_HOLD_SECONDS": strconv.Itoa(p.holdSecs),
 	})
-	about := p.environment.about
-	content, err := os.ReadFile(filepath.Join(p.environment.root, "templates", about.Name, about.Template(p.environment.sites.Flavor())))
-	if err != nil {
-		return nil, err
-	}
-	objects, err := managementcluster.Fill(content, variables)
 	if err != nil {
 		return nil, err
 	}
 	// AddCluster creates failure domains that are separate objects.
-	left := append([]string{"MachineDeployment", "KubeadmConfigTemplate"}, about.Shared...)
+	left := append([]string{"MachineDeployment"}, p.environment.about.Shared...)
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
 		return slices.Contains(left, o.GetKind()) || strings.HasSuffix(o.GetName(), "-worker")
 	})
@@ -290,7 +273,7 @@ func (p *controlPlane) adapt(objects []*unstructured.Unstructured) error {
 }
 
 func (p *controlPlane) members(ctx context.Context) []etcdMember {
-	known, err := p.environment.workload.Members(ctx, client.ObjectKey{Namespace: p.name(), Name: p.name()})
+	known, err := p.environment.Workload.Members(ctx, client.ObjectKey{Namespace: p.name(), Name: p.name()})
 	if err != nil {
 		return nil
 	}

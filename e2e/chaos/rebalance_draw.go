@@ -113,8 +113,8 @@ type script struct {
 	steps                  []step
 }
 
-// draw draws a script from a seed.
-func draw(seed uint64) script {
+// draw draws a script for a kind of control plane from a seed.
+func draw(seed uint64, kind controlPlaneKind) script {
 	random := provider.Random(seed, "rebalance")
 	s := script{
 		seed: seed, mode: faultlinev1.ControlPlaneRebalanceSurgeOne, replicas: 3 + 2*random.IntN(2), domains: 2 + random.IntN(3), capacity: roomy,
@@ -126,10 +126,13 @@ func draw(seed uint64) script {
 	// Without an evicted failure domain no machine has to move.
 	s.steps = []step{{act: evict, pick: random.IntN(1 << 16), kill: provider.Pick(random, phases())}}
 	can := map[act]bool{restore: false, start: false, release: false, resume: false, removeHook: false, keep: false}
+	for _, a := range kind.lacks {
+		can[a] = false
+	}
 	for len(s.steps) < fewestSteps || len(s.steps) < mostSteps && random.IntN(goesOn) > 0 {
 		s.steps = append(s.steps, drawStep(random, can))
 	}
-	if random.IntN(rolled) == 0 {
+	if random.IntN(rolled) == 0 && kind.can(rollOut) {
 		s.rollOut()
 	}
 	return s

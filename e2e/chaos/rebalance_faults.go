@@ -41,7 +41,7 @@ func (p *controlPlane) perform(ctx context.Context, s step) error {
 	return p.changeControlPlane(ctx, s)
 }
 
-// acts returns the acts that neither undo others nor change the KubeadmControlPlane.
+// acts returns the acts that neither undo others nor change the control plane's object.
 func (p *controlPlane) acts() map[act]func(context.Context, step) error {
 	setDomainState := func(state faultlinev1.DomainState) func(context.Context, step) error {
 		return func(ctx context.Context, s step) error { return p.setDomainState(ctx, s, state) }
@@ -101,12 +101,17 @@ func (p *controlPlane) setDomainState(ctx context.Context, s step, state faultli
 	if state != faultlinev1.DomainActive && len(active) == 0 {
 		return nil
 	}
-	p.intents[name] = state
+	return p.intend(ctx, name, state)
+}
+
+// intend sets the intent of a failure domain.
+func (p *controlPlane) intend(ctx context.Context, domain string, state faultlinev1.DomainState) error {
+	p.intents[domain] = state
 	var listed []any
 	for _, name := range sortedKeys(p.intents) {
 		listed = append(listed, map[string]any{"name": name, "state": string(p.intents[name])})
 	}
-	p.recorder.done(ctx, fmt.Sprintf("%s %s", s.act, name), nil)
+	p.recorder.done(ctx, fmt.Sprintf("set %s to %s", domain, state), nil)
 	return p.patch(ctx, p.infra, map[string]any{"spec": map[string]any{"distribution": map[string]any{"failureDomains": listed}}})
 }
 
@@ -159,7 +164,7 @@ func (p *controlPlane) stop(ctx context.Context, s step) error {
 	p.stopped = is.name
 	p.recorder.done(ctx, "stop "+is.name, nil)
 	// The machine may be deleted at this moment.
-	_ = p.environment.workload.SetNodeReady(ctx, client.ObjectKey{Namespace: p.name(), Name: is.name}, false)
+	_ = p.environment.Workload.SetNodeReady(ctx, client.ObjectKey{Namespace: p.name(), Name: is.name}, false)
 	return nil
 }
 
@@ -168,7 +173,7 @@ func (p *controlPlane) start(ctx context.Context) error {
 		return nil
 	}
 	p.recorder.done(ctx, "start "+p.stopped, nil)
-	_ = p.environment.workload.SetNodeReady(ctx, client.ObjectKey{Namespace: p.name(), Name: p.stopped}, true)
+	_ = p.environment.Workload.SetNodeReady(ctx, client.ObjectKey{Namespace: p.name(), Name: p.stopped}, true)
 	p.stopped = ""
 	return nil
 }
@@ -204,8 +209,7 @@ func (p *controlPlane) failMachine(ctx context.Context, s step) error {
 // endRemediation removes the annotation of a finished remediation, as the condition asks.
 func (p *controlPlane) endRemediation(ctx context.Context) error {
 	p.recorder.done(ctx, "remove remediation-in-progress", nil)
-	object := &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: p.name()}}
-	return p.patch(ctx, object, annotated(controlplanev1.RemediationInProgressAnnotation, nil))
+	return p.patch(ctx, p.object(), annotated(controlplanev1.RemediationInProgressAnnotation, nil))
 }
 
 func (p *controlPlane) deleteAsPerson(ctx context.Context, is machine) error {
@@ -268,10 +272,10 @@ func ignoreLost(err error) error {
 	return err
 }
 
-// upgraded is the Kubernetes version after an upgrade. No program of that version is run.
-const upgraded = "v1.36.99"
+// object returns the name of the control plane's object.
+func (p *controlPlane) object() client.Object { return p.environment.kind.named(p.name(), p.name()) }
 
-// changeControlPlane changes the KubeadmControlPlane.
+// changeControlPlane changes the control plane's object.
 func (p *controlPlane) changeControlPlane(ctx context.Context, s step) error {
 	var note func(*state)
 	spec := map[string]any{}
@@ -290,14 +294,14 @@ func (p *controlPlane) changeControlPlane(ctx context.Context, s step) error {
 		}
 		spec["machineTemplate"] = map[string]any{"spec": map[string]any{"infrastructureRef": map[string]any{"name": name}}}
 	case upgrade:
-		spec["version"] = upgraded
+		spec["version"] = p.environment.kind.upgraded
 	case pause:
 		change = annotated(clusterv1.PausedAnnotation, "")
 	case resume:
 		change = annotated(clusterv1.PausedAnnotation, nil)
 	}
 	p.recorder.done(ctx, string(s.act), note)
-	return p.patch(ctx, &controlplanev1.KubeadmControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: p.name()}}, change)
+	return p.patch(ctx, p.object(), change)
 }
 
 func annotated(key string, value any) map[string]any {
@@ -370,7 +374,7 @@ func reached(at phase, m moment) bool {
 func (p *controlPlane) killManager(ctx context.Context, when string) {
 	p.waiting.Go(func() {
 		if done, err := p.environment.kill(ctx); err != nil {
-			p.environment.end(fmt.Errorf("killing the manager: %w", err))
+			p.environment.Fail(fmt.Errorf("killing the manager: %w", err))
 		} else if done {
 			p.recorder.done(ctx, "killed when "+when, nil)
 		}

@@ -42,7 +42,7 @@ type moment struct {
 	faultsOver bool
 	// strippedUntil is the time until which a policy removes annotations and controllers may not have reacted yet.
 	strippedUntil time.Time
-	// remediated reports whether the control plane has the annotation of a remediation.
+	// remediated reports whether the control plane has the annotation of a remediation, and heeds it.
 	remediated bool
 	// capacity is the capacity of each failure domain in machines; 0 if there is spare capacity.
 	capacity int
@@ -52,6 +52,7 @@ type moment struct {
 type machine struct {
 	name, domain string
 	uid          types.UID
+	created      time.Time
 	// marked reports a mark for a move, claimed a delete-machine mark of another writer.
 	marked, claimed bool
 	// outdated reports whether a move made its infrastructure machine look outdated.

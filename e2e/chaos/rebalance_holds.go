@@ -119,13 +119,31 @@ func (m moment) removed() bool {
 	return m.balanced.Status == metav1.ConditionFalse && m.balanced.Reason == faultlinev1.ReasonAnnotationsRemoved && !m.at.Before(m.strippedUntil)
 }
 
-// triggerReconcile does what the condition asks for after the policy is deleted: it changes a condition of the control plane.
+// triggerReconcile does what the condition asks for after the policy is deleted: it changes a condition of the control plane, or the
+// failure domains if a pause changes no condition.
 func (p *controlPlane) triggerReconcile(ctx context.Context) error {
+	if !p.environment.kind.pauseReported {
+		return p.changeDomains(ctx)
+	}
 	for _, act := range []act{pause, resume} {
 		if err := p.changeControlPlane(ctx, step{act: act}); err != nil {
 			return err
 		}
 		if err := provider.Pause(ctx, askedFor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changeDomains cordons an Active failure domain for a moment.
+func (p *controlPlane) changeDomains(ctx context.Context) error {
+	i := slices.IndexFunc(p.domainNames(), func(name string) bool { return p.intended(name) == faultlinev1.DomainActive })
+	for _, state := range []faultlinev1.DomainState{faultlinev1.DomainCordoned, faultlinev1.DomainActive} {
+		if err := p.intend(ctx, p.domainNames()[i], state); err != nil {
+			return err
+		}
+		if err := p.await(ctx, restLimit, "waiting for the intended failure domains", p.asIntended); err != nil {
 			return err
 		}
 	}

@@ -20,15 +20,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/ptr"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/provider"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/machines"
 )
 
 // change is one change of an object, or an action of the test.
@@ -49,6 +47,8 @@ type state struct {
 	deleted  map[types.UID]bool // by the user
 	released map[types.UID]bool // by the user
 	moment   moment
+	// remediation is the last remediation that the control plane has noted.
+	remediation machines.Remediation
 }
 
 func newState() *state {
@@ -63,11 +63,14 @@ func (s *state) after(c change) moment {
 	c.apply(s)
 	m := s.moment
 	m.at, m.what, m.members, m.machines = c.at, c.what, c.members, nil
+	var created []time.Time
 	for _, name := range sortedKeys(s.machines) {
 		is := s.machines[name]
+		created = append(created, is.created)
 		is.outdated, is.deletedByPerson, is.releasedByPerson = s.outdated[s.infra[name]], s.deleted[is.uid], s.released[is.uid]
 		m.machines = append(m.machines, is)
 	}
+	m.remediated = s.remediation.Heeded(created).Noted
 	return m
 }
 
@@ -87,25 +90,40 @@ type recorder struct {
 	seen    moment
 }
 
-// kinds are the provider's kinds.
-type kinds struct{ cluster, machine unstructured.Unstructured }
+// kinds are the kinds of the provider and of the control plane.
+type kinds struct {
+	cluster, machine unstructured.Unstructured
+	controlPlane     controlPlaneKind
+}
+
+// watched is a kind that the recorder watches.
+type watched struct {
+	list client.ObjectList
+	// change returns the change that an object shows. It is deleted if gone is true.
+	change func(object client.Object, gone bool) change
+}
+
+func (k kinds) watched() []watched {
+	return []watched{
+		{&clusterv1.MachineList{}, machineChange}, {k.controlPlane.list(), k.controlPlane.change}, {listOf(k.cluster), clusterChange}, {listOf(k.machine), infraChange},
+	}
+}
 
 // record watches a namespace until ctx ends.
 func (r *recorder) record(ctx context.Context, namespace string) error {
 	r.state = newState()
-	lists := []client.ObjectList{&clusterv1.MachineList{}, &controlplanev1.KubeadmControlPlaneList{}, listOf(r.kinds.cluster), listOf(r.kinds.machine)}
-	for _, list := range lists {
-		w, err := r.client.Watch(ctx, list, client.InNamespace(namespace))
+	for _, kind := range r.kinds.watched() {
+		w, err := r.client.Watch(ctx, kind.list, client.InNamespace(namespace))
 		if err != nil {
-			return fmt.Errorf("watching %T in %s: %w", list, namespace, err)
+			return fmt.Errorf("watching %T in %s: %w", kind.list, namespace, err)
 		}
-		go r.follow(ctx, w, list, namespace)
+		go r.follow(ctx, w, kind, namespace)
 	}
 	return nil
 }
 
 // follow records changes until ctx ends. It restarts an ended watch after the last revision that it delivered.
-func (r *recorder) follow(ctx context.Context, w watch.Interface, list client.ObjectList, namespace string) {
+func (r *recorder) follow(ctx context.Context, w watch.Interface, kind watched, namespace string) {
 	last := ""
 	for {
 		for event := range w.ResultChan() {
@@ -115,7 +133,9 @@ func (r *recorder) follow(ctx context.Context, w watch.Interface, list client.Ob
 				continue
 			}
 			last = object.GetResourceVersion()
-			r.note(ctx, changeOf(object, event.Type == watch.Deleted))
+			c := kind.change(object, event.Type == watch.Deleted)
+			c.revision, _ = strconv.ParseUint(last, 10, 64)
+			r.note(ctx, c)
 		}
 		w.Stop()
 		for {
@@ -123,7 +143,7 @@ func (r *recorder) follow(ctx context.Context, w watch.Interface, list client.Ob
 				return
 			}
 			var err error
-			if w, err = r.client.Watch(ctx, list, client.InNamespace(namespace), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: last}}); err == nil {
+			if w, err = r.client.Watch(ctx, kind.list, client.InNamespace(namespace), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: last}}); err == nil {
 				break
 			}
 		}
@@ -181,60 +201,44 @@ func (r *recorder) history() history {
 	return h
 }
 
-// changeOf returns the change of an object.
-func changeOf(object client.Object, gone bool) change {
-	c := change{apply: func(*state) {}}
-	c.revision, _ = strconv.ParseUint(object.GetResourceVersion(), 10, 64)
-	switch o := object.(type) {
-	case *clusterv1.Machine:
-		c.what, c.apply = "Machine "+o.Name, machineChange(o, gone)
-	case *controlplanev1.KubeadmControlPlane:
-		c.what = "KubeadmControlPlane"
-		c.apply = func(s *state) {
-			s.moment.replicas, s.moment.paused = int(ptr.Deref(o.Spec.Replicas, 1)), annotations.HasPaused(o)
-			s.moment.rollout = o.Spec.Rollout.After.Time
-			_, s.moment.remediated = o.Annotations[controlplanev1.RemediationInProgressAnnotation]
-		}
-	case *unstructured.Unstructured:
-		c.what = o.GetKind() + " " + o.GetName()
-		if strings.HasSuffix(o.GetKind(), "Machine") {
-			c.apply = func(s *state) {
-				s.outdated[o.GetName()] = !gone && strings.HasSuffix(o.GetAnnotations()[clusterv1.TemplateClonedFromNameAnnotation], outdatedSuffix)
-			}
-			return c
-		}
-		c.apply = clusterChange(o)
-	}
-	return c
-}
-
 // ourMark is the prefix of the delete-machine value that a move sets. A policy may remove the other annotation that marks a move.
 const ourMark = "faultline-rebalance"
 
 // outdatedSuffix is what a move adds to cloned-from-name: docs/decisions/cloned-from.md.
 const outdatedSuffix = "-rebalance"
 
-func machineChange(o *clusterv1.Machine, gone bool) func(*state) {
+func machineChange(object client.Object, gone bool) change {
+	o := object.(*clusterv1.Machine)
 	_, ours := o.Annotations[faultlinev1.MarkedForMoveAnnotation]
 	value, asked := o.Annotations[clusterv1.DeleteMachineAnnotation]
 	ours = ours || strings.HasPrefix(value, ourMark)
 	_, remediate := o.Annotations[clusterv1.RemediateMachineAnnotation]
 	is := machine{
-		name: o.Name, uid: o.UID, domain: cmp.Or(o.Status.FailureDomain, o.Spec.FailureDomain), marked: ours, claimed: asked && !ours,
+		name: o.Name, uid: o.UID, created: o.CreationTimestamp.Time, domain: cmp.Or(o.Status.FailureDomain, o.Spec.FailureDomain), marked: ours, claimed: asked && !ours,
 		ready: conditions.IsTrue(o, clusterv1.MachineReadyCondition), deleting: !o.DeletionTimestamp.IsZero(),
 		failing: remediate || conditions.IsFalse(o, clusterv1.MachineHealthCheckSucceededCondition),
 	}
-	return func(s *state) {
+	return change{what: "Machine " + o.Name, apply: func(s *state) {
 		s.machines[o.Name], s.infra[o.Name] = is, o.Spec.InfrastructureRef.Name
 		if gone {
 			delete(s.machines, o.Name)
 		}
-	}
+	}}
 }
 
-func clusterChange(o *unstructured.Unstructured) func(*state) {
+// infraChange returns the change of an infrastructure machine.
+func infraChange(object client.Object, gone bool) change {
+	o := object.(*unstructured.Unstructured)
+	return change{what: o.GetKind() + " " + o.GetName(), apply: func(s *state) {
+		s.outdated[o.GetName()] = !gone && strings.HasSuffix(o.GetAnnotations()[clusterv1.TemplateClonedFromNameAnnotation], outdatedSuffix)
+	}}
+}
+
+// clusterChange returns the change of an infrastructure cluster.
+func clusterChange(object client.Object, _ bool) change {
+	o := object.(*unstructured.Unstructured)
 	known, under, err := distributionOf(o)
-	return func(s *state) {
+	return change{what: o.GetKind() + " " + o.GetName(), apply: func(s *state) {
 		if err != nil {
 			return
 		}
@@ -246,7 +250,7 @@ func clusterChange(o *unstructured.Unstructured) func(*state) {
 		if condition, err := conditions.UnstructuredGet(o, faultlinev1.ControlPlaneBalancedCondition); err == nil && condition != nil {
 			s.moment.balanced = *condition
 		}
-	}
+	}}
 }
 
 // distributionOf returns status.distribution and the record of a move.

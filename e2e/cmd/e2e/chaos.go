@@ -31,6 +31,8 @@ func runChaos(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	flags.StringVar(&options.APIServer, "api-server", "", "Comma-separated list of faults of the API server: "+strings.Join(managementcluster.APIServerFaultNames(), ", ")+".")
 	flags.IntVar(&options.Seeds, "seeds", chaos.DefaultSeeds, "Number of control planes in mode "+chaos.RebalanceMode+", each with its own seed.")
 	flags.IntVar(&options.AtOnce, "at-once", chaos.DefaultAtOnce, "Number of these control planes to run simultaneously.")
+	flags.StringVar(&options.ControlPlane, "control-plane", chaos.DefaultControlPlane, "Kind of these control planes: "+strings.Join(chaos.ControlPlaneNames(), " or ")+
+		". For rke2, FAULTLINE_RKE2 names the folder with upstream's programs rke2-bootstrap and rke2-controlplane, and FAULTLINE_RKE2_RELEASE the folder of their sources.")
 	flags.Func("seed", "Seed `number` of all random decisions. Defaults to a random one, which is printed.", func(value string) (err error) {
 		if options.Seed, err = strconv.ParseUint(value, 10, 64); err != nil || options.Seed == 0 {
 			return errors.New("must be an integer of 1 or more, as printed by an earlier run")

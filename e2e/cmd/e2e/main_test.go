@@ -15,10 +15,13 @@ import (
 func TestInvalidArgumentsAreRejected(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
-		"":                             "a subcommand is required: e2e SUBCOMMAND",
-		"frobnicate":                   "  kind       creates a kind cluster",
-		"--kills=3":                    "a subcommand is required",
-		"storm --kils=3":               `unknown flag --kils: see "e2e storm --help"`,
+		"":                           "a subcommand is required: e2e SUBCOMMAND",
+		"frobnicate":                 "  kind       creates a kind cluster",
+		"--kills=3":                  "a subcommand is required",
+		"storm --kils=3":             `unknown flag --kils: see "e2e storm --help"`,
+		"storm --control-plane=rke2": "control planes of rke2 are for mode rebalance",
+		"storm --mode=rebalance --control-plane=k3s":  `unknown control plane "k3s": must be kubeadm or rke2`,
+		"storm --mode=rebalance --control-plane=rke2": "FAULTLINE_RKE2 and FAULTLINE_RKE2_RELEASE are empty",
 		"demo metal3":                  `unexpected argument "metal3"`,
 		"record":                       "--output must be set",
 		"bench --manager=x":            "--manager and --release must be set together",
