@@ -4,6 +4,7 @@
 package rebalance_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -157,30 +159,67 @@ func (p *rke2) step() {
 	p.report(map[string]bool{clusterv1.MachinesUpToDateCondition: len(outdated) == 0, clusterv1.RollingOutCondition: len(outdated) > 0})
 }
 
-// fewest returns the failure domain with the fewest machines that are up to date.
+// fewest returns the failure domain with the fewest machines that are up to date, of these one with the fewest machines. Machines go only
+// to failure domains that receive control planes.
 func (p *rke2) fewest(machines []clusterv1.Machine, outdated []string) string {
 	if first := p.misplaces; first != "" {
 		p.misplaces = ""
 		return first
 	}
-	counts := map[string]int{}
-	for i := range machines {
-		if !slices.Contains(outdated, machines[i].Name) {
-			counts[machines[i].Spec.FailureDomain]++
-		}
-	}
-	listed := p.owner().Status.FailureDomains
-	return slices.MinFunc(listed, func(a, b clusterv1.FailureDomain) int { return counts[a.Name] - counts[b.Name] }).Name
+	recent := where(machines, func(m *clusterv1.Machine) bool { return !slices.Contains(outdated, m.Name) })
+	return slices.MinFunc(p.receiving(), byNumber(recent, machines))
 }
 
-// scaledDown returns the machine to delete: one with the annotation, otherwise one that is not up to date.
+// scaledDown returns the machine to delete. The candidates are those with the annotation that are not up to date, or else all with the
+// annotation, all that are not up to date, all that are not ready, or all. Of these it deletes the oldest in a failure domain that receives
+// no control planes, or else the oldest in that with the most candidates.
 func (p *rke2) scaledDown(machines []clusterv1.Machine, outdated []string) string {
-	for i := range machines {
-		if _, asked := machines[i].Annotations[clusterv1.DeleteMachineAnnotation]; asked {
-			return machines[i].Name
+	asked := func(m *clusterv1.Machine) bool {
+		return metav1.HasAnnotation(m.ObjectMeta, clusterv1.DeleteMachineAnnotation)
+	}
+	old := func(m *clusterv1.Machine) bool { return slices.Contains(outdated, m.Name) }
+	candidates := machines
+	for _, is := range []func(*clusterv1.Machine) bool{
+		func(m *clusterv1.Machine) bool { return asked(m) && old(m) }, asked, old,
+		func(m *clusterv1.Machine) bool { return !conditions.IsTrue(m, clusterv1.MachineReadyCondition) },
+	} {
+		if some := where(machines, is); len(some) > 0 {
+			candidates = some
+			break
 		}
 	}
-	return append(outdated, machines[0].Name)[0]
+	receiving := p.receiving()
+	from := where(candidates, func(m *clusterv1.Machine) bool { return !slices.Contains(receiving, m.Spec.FailureDomain) })
+	if len(from) == 0 {
+		most := slices.MaxFunc(receiving, byNumber(candidates, machines))
+		from = where(candidates, func(m *clusterv1.Machine) bool { return m.Spec.FailureDomain == most })
+	}
+	return slices.MinFunc(from, func(a, b clusterv1.Machine) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	}).Name
+}
+
+// receiving lists the failure domains that receive control planes.
+func (p *rke2) receiving() []string {
+	var names []string
+	for _, domain := range p.owner().Status.FailureDomains {
+		if ptr.Deref(domain.ControlPlane, false) {
+			names = append(names, domain.Name)
+		}
+	}
+	return names
+}
+
+func where(machines []clusterv1.Machine, is func(*clusterv1.Machine) bool) []clusterv1.Machine {
+	return slices.DeleteFunc(slices.Clone(machines), func(m clusterv1.Machine) bool { return !is(&m) })
+}
+
+// byNumber compares failure domains by their numbers of certain machines, then of all machines.
+func byNumber(certain, all []clusterv1.Machine) func(a, b string) int {
+	in := func(domain string, machines []clusterv1.Machine) int {
+		return len(where(machines, func(m *clusterv1.Machine) bool { return m.Spec.FailureDomain == domain }))
+	}
+	return func(a, b string) int { return cmp.Or(in(a, certain)-in(b, certain), in(a, all)-in(b, all)) }
 }
 
 // settles lets manager and control plane work in turn until the condition is True, and checks that one machine moves at a time,

@@ -4,6 +4,7 @@
 package providertest
 
 import (
+	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -49,7 +50,8 @@ func RKE2ControlPlane(meta metav1.ObjectMeta, version string, replicas int, temp
 	return o
 }
 
-// ReportRKE2 sets the status of an RKE2ControlPlane in the version of the object: healthy, with the given conditions that are True.
+// ReportRKE2 sets the status of an RKE2ControlPlane in the version of the object: healthy, with the given conditions. It has no condition
+// RollingOut until the first rollout.
 func ReportRKE2(o *unstructured.Unstructured, isTrue map[string]bool) {
 	all := map[string]bool{
 		"EtcdClusterHealthy": true, "ControlPlaneComponentsHealthy": true, clusterv1.MachinesUpToDateCondition: true,
@@ -57,6 +59,9 @@ func ReportRKE2(o *unstructured.Unstructured, isTrue map[string]bool) {
 	}
 	for condition, is := range isTrue {
 		all[condition] = is
+	}
+	if !isTrue[clusterv1.RollingOutCondition] && !hasRolledOut(o) {
+		delete(all, clusterv1.RollingOutCondition)
 	}
 	var conditions []any
 	for condition, is := range all {
@@ -75,4 +80,17 @@ func ReportRKE2(o *unstructured.Unstructured, isTrue map[string]bool) {
 		status["v1beta2"] = map[string]any{"conditions": conditions}
 	}
 	o.Object["status"] = status
+}
+
+// hasRolledOut reports whether an RKE2ControlPlane has the condition RollingOut.
+func hasRolledOut(o *unstructured.Unstructured) bool {
+	path := []string{"status", "conditions"}
+	if o.GroupVersionKind().Version == "v1beta1" {
+		path = []string{"status", "v1beta2", "conditions"}
+	}
+	all, _, _ := unstructured.NestedSlice(o.Object, path...) // or none
+	return slices.ContainsFunc(all, func(condition any) bool {
+		fields, _ := condition.(map[string]any)
+		return fields["type"] == clusterv1.RollingOutCondition
+	})
 }
