@@ -101,12 +101,18 @@ RKE2_VERSION := v0.25.0
 RKE2_RELEASE = $(shell cd e2e && go mod download -json github.com/rancher/cluster-api-provider-rke2@$(RKE2_VERSION) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
 REAL_RKE2 = FAULTLINE_RKE2=$(abspath $(RKE2)) FAULTLINE_RKE2_RELEASE=$(RKE2_RELEASE)
 
+# AUTOSCALER=FILE is the program cluster-autoscaler.
+REAL_AUTOSCALER = FAULTLINE_AUTOSCALER=$(abspath $(AUTOSCALER))
+
 # Missing Debian packages of the kind environment are installed only with INSTALL=1 or CI=true.
 e2e images: export FAULTLINE_INSTALL := $(or $(INSTALL),$(FAULTLINE_INSTALL))
-e2e: ## Run Cluster API's specs and Faultline's in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... selects specs, LABEL=long the longest. INSTALL=1 installs docker.io and debootstrap from Debian if they are missing and needed. OPERATOR=real runs without kind: PROVIDER=metal3 runs a cluster with upstream's bare-metal operator, PROVIDER=harvester the manager with the real virt-controller and virt-api (KUBEVIRT=FOLDER). RKE2=FOLDER runs vSphere without kind, with upstream's providers for RKE2
+e2e: ## Run Cluster API's specs and Faultline's in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... selects specs, LABEL=long the longest. INSTALL=1 installs docker.io and debootstrap from Debian if they are missing and needed. OPERATOR=real runs without kind: PROVIDER=metal3 runs a cluster with upstream's bare-metal operator, PROVIDER=harvester the manager with the real virt-controller and virt-api (KUBEVIRT=FOLDER). RKE2=FOLDER runs vSphere without kind, with upstream's providers for RKE2, AUTOSCALER=FILE all providers with the real cluster autoscaler
 ifneq ($(RKE2),)
 e2e:
 	cd e2e && $(REAL_RKE2) $(TEST) -v -tags=e2e -count=1 -timeout=40m $(TEST_FLAGS) ./realrke2
+else ifneq ($(AUTOSCALER),)
+e2e:
+	cd e2e && $(REAL_AUTOSCALER) $(TEST) -v -tags=e2e -count=1 -timeout=40m $(TEST_FLAGS) ./realautoscaler
 else ifneq ($(OPERATOR)$(KUBEVIRT),)
 ifeq ($(PROVIDER),harvester)
 e2e: kubevirt assets

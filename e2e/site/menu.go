@@ -83,6 +83,7 @@ func menu() []entry {
 		{"contribute/e2e/takeover", "e2e/takeover/README.md", "Takeover"},
 		{"contribute/e2e/operator", "e2e/realoperator/README.md", "Real bare-metal operator"},
 		{"contribute/e2e/rke2", "e2e/realrke2/README.md", "Real providers for RKE2"},
+		{"contribute/e2e/autoscaler", "e2e/realautoscaler/README.md", "Real cluster autoscaler"},
 		{"contribute/governance", "GOVERNANCE.md", ""},
 		{"contribute/code-of-conduct", "CODE_OF_CONDUCT.md", ""},
 	}
