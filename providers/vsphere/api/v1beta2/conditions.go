@@ -12,6 +12,9 @@ const (
 	// VCenterUnreachableReason surfaces when the vCenter does not respond.
 	VCenterUnreachableReason = "VCenterUnreachable"
 
+	// VCenterChangedReason surfaces when another vCenter responds under the server's name than before.
+	VCenterChangedReason = "VCenterChanged"
+
 	// CredentialsInvalidReason surfaces when the vCenter rejects the user name or password.
 	CredentialsInvalidReason = "CredentialsInvalid"
 

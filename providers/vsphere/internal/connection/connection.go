@@ -33,6 +33,7 @@ type Dialer struct {
 	Sessions   Sessions
 
 	clusters, zones users
+	vcenters        vcenters
 }
 
 // ClustersOf returns the VSphereClusters that use an account, for themselves or for their machines.
@@ -122,7 +123,11 @@ func (d *Dialer) open(cluster *infrav1.VSphereCluster, why, server, thumbprint s
 	}
 	endpoint.Tenant = cluster.Namespace
 	d.clusters.record(client.ObjectKeyFromObject(cluster), why, endpoint.Account())
-	return d.Sessions.Session(endpoint)
+	session, err := d.Sessions.Session(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	return d.same(session, server, cluster)
 }
 
 // endpoint returns the endpoint of the account on the server, if the account may be sent there. All spellings of a server share
@@ -157,6 +162,8 @@ func Bounded(message string) string { return text.Truncate(text.Steady(message),
 
 func reason(err error) string {
 	switch {
+	case errors.Is(err, errChanged):
+		return infrav1.VCenterChangedReason
 	case errors.Is(err, vcenter.ErrUnauthorized), errors.Is(err, identity.ErrNotUsable):
 		return infrav1.CredentialsInvalidReason
 	case errors.Is(err, vcenter.ErrTooMany):
@@ -175,7 +182,7 @@ func reason(err error) string {
 // Waits reports whether an event follows when err is resolved: vCenter becomes available again, or the user fixes an identity.
 // Other errors are failures of the API server, after which the reconcile must be retried.
 func Waits(err error) bool {
-	return vcenter.NoSession(err) || errors.Is(err, identity.ErrNotUsable)
+	return vcenter.NoSession(err) || errors.Is(err, identity.ErrNotUsable) || errors.Is(err, errChanged)
 }
 
 // retryInterval is the retry interval for an account that vCenter rejects: see vcenter.Pool.Session. The account may have been

@@ -100,15 +100,6 @@ func worse(a, b metav1.Condition) bool {
 	return slices.Index(order, a.Status) > slices.Index(order, b.Status)
 }
 
-func knownUUID(cluster *infrav1.VSphereCluster, server string) string {
-	for i := range cluster.Status.Servers {
-		if cluster.Status.Servers[i].Server == server {
-			return cluster.Status.Servers[i].InstanceUUID
-		}
-	}
-	return ""
-}
-
 // refuseTwins marks a server as not available if it is another name of a vCenter that the cluster uses already: its zones would
 // count as failure domains of their own, but fail together with the others.
 func refuseTwins(others []placement.Server, server *placement.Server) {

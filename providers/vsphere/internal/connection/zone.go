@@ -28,6 +28,16 @@ func (d *Dialer) ForZone(ctx context.Context, zone *infrav1.VSphereDeploymentZon
 	if err != nil {
 		return nil, "", err
 	}
+	session, account, err := d.usable(ctx, zone, oldest)
+	if err != nil {
+		return nil, account, err
+	}
+	session, err = d.same(session, zone.Spec.Server, oldest)
+	return session, account, err
+}
+
+// usable returns the session of the first usable account for a zone.
+func (d *Dialer) usable(ctx context.Context, zone *infrav1.VSphereDeploymentZone, oldest *infrav1.VSphereCluster) (*vcenter.Session, infrav1.ZoneAccount, error) {
 	if zone.Spec.IdentityRef != nil {
 		session, err := d.withIdentity(ctx, zone)
 		return session, infrav1.IdentityAccount, err

@@ -85,9 +85,11 @@ func Add(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err != nil {
 		return err
 	}
+	dialer := &connection.Dialer{Client: mgr.GetClient()}
 	pool := vcenter.NewPool(vcenter.Options{
-		OnEvent: hub.Publish, OnCall: calls.observe, OnServerGone: calls.forget, UserAgent: "faultline-vsphere-manager", SkipVerify: options.SkipVerify,
-		KeepNotes: virtualmachine.Marks, Log: options.Log, MaxAnswer: options.Remote.Answer,
+		OnEvent: hub.Publish, OnCall: calls.observe, UserAgent: "faultline-vsphere-manager", SkipVerify: options.SkipVerify,
+		OnServerGone: func(server string) { calls.forget(server); dialer.ForgetServer(server) },
+		KeepNotes:    virtualmachine.Marks, Log: options.Log, MaxAnswer: options.Remote.Answer,
 	})
 	if err := mgr.Add(ctrlmanager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
@@ -105,7 +107,8 @@ func Add(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := identities.WatchSecrets(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
-	return add(ctx, mgr, options, hub, &connection.Dialer{Client: mgr.GetClient(), Sessions: pool, Identities: identities})
+	dialer.Sessions, dialer.Identities = pool, identities
+	return add(ctx, mgr, options, hub, dialer)
 }
 
 // logoutTimeout bounds logging out of vCenters while the manager stops.

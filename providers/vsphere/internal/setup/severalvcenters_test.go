@@ -280,22 +280,46 @@ func TestTwoVCentersWithTheSameDatacenterName(t *testing.T) {
 // The zones of both names would fail together.
 func TestTwoNamesOfOneVCenter(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, simulator.ThreeZones())
-	alias := strings.Replace(w.vc.Host(), "127.0.0.1", "localhost", 1)
-	near := w.zoneAt(w.vc, "a")
-	far := w.zoneAt(w.vc, "b", func(z *infrav1.VSphereDeploymentZone) { z.Spec.Server = alias })
-	cluster := w.cluster("one", adding(), func(c *infrav1.VSphereCluster) { c.Spec.AdditionalServers = []string{alias} })
-	message := w.waitForServer(cluster, alias, infrav1.VSphereClusterSameVCenterReason)
-	w.Expect(message).To(And(ContainSubstring(w.vc.Host()), ContainSubstring("use one name")))
-	w.waitForPublished(cluster, near.Name)
-	_, known := domain(cluster, far.Name)
-	w.Expect(known.State).To(Equal(faultlinev1.DomainCordoned))
-	w.Expect(known.Reason).To(Equal(infrav1.VSphereClusterSameVCenterReason))
-	update(w, far, func(z *infrav1.VSphereDeploymentZone) { z.Spec.Server = w.vc.Host() })
-	w.waitForPublished(cluster, near.Name, far.Name)
-	w.waitForServer(cluster, alias, infrav1.VSphereClusterSameVCenterReason)
-	update(w, cluster, func(c *infrav1.VSphereCluster) { c.Spec.AdditionalServers = nil })
-	w.Eventually(func() any { return w.get(cluster).(*infrav1.VSphereCluster).Status.Servers }).Should(BeEmpty())
+	for name, second := range map[string]func(*simulator.Server, *balancer) func(*infrav1.VSphereDeploymentZone){
+		"another name": func(vc *simulator.Server, _ *balancer) func(*infrav1.VSphereDeploymentZone) {
+			return func(z *infrav1.VSphereDeploymentZone) {
+				z.Spec.Server = strings.Replace(vc.Host(), "127.0.0.1", "localhost", 1)
+			}
+		},
+		"a load balancer": func(vc *simulator.Server, b *balancer) func(*infrav1.VSphereDeploymentZone) {
+			b.use(vc)
+			return b.behind
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBalancer(t)
+			w := newFixture(t, simulator.ThreeZones())
+			near, far := w.zoneAt(w.vc, "a"), w.zoneAt(w.vc, "b", second(w.vc, b))
+			alias := far.Spec.Server
+			cluster := w.cluster("one", adding(), func(c *infrav1.VSphereCluster) { c.Spec.AdditionalServers = []string{alias} })
+			message := w.waitForServer(cluster, alias, infrav1.VSphereClusterSameVCenterReason)
+			w.Expect(message).To(And(ContainSubstring(alias), ContainSubstring(w.vc.Host()), ContainSubstring("use one name")))
+			w.waitForPublished(cluster, near.Name)
+			_, known := domain(cluster, far.Name)
+			w.Expect(known.State).To(Equal(faultlinev1.DomainCordoned))
+			w.Expect(known.Reason).To(Equal(infrav1.VSphereClusterSameVCenterReason))
+			waits := w.machine("one", "waits", far.Name)
+			w.waitForCondition(waits, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
+			w.remove(waits)
+			w.Expect(vmsOn(w.vc)).To(BeEmpty())
+			w.Expect(w.vc.Calls()).NotTo(HaveKey("CloneVM_Task"))
+			w.Eventually(func() error {
+				w.get(far)
+				far.Spec.Server, far.Spec.Thumbprint = w.vc.Host(), w.vc.Thumbprint()
+				return w.client.Update(t.Context(), far)
+			}).Should(Succeed())
+			w.waitForPublished(cluster, near.Name, far.Name)
+			w.waitForServer(cluster, alias, infrav1.VSphereClusterSameVCenterReason)
+			update(w, cluster, func(c *infrav1.VSphereCluster) { c.Spec.AdditionalServers = nil })
+			w.Eventually(func() any { return w.get(cluster).(*infrav1.VSphereCluster).Status.Servers }).Should(BeEmpty())
+		})
+	}
 }
 
 func TestZoneThatChangesItsServer(t *testing.T) {

@@ -46,8 +46,9 @@ type Session struct {
 	policies  *storagePolicies
 	keys      *keyCache
 
-	slots    transport.Slots
-	loggedIn bool
+	slots        transport.Slots
+	loggedIn     bool
+	instanceUUID string
 
 	mu   sync.Mutex      // orders the start of background work and close
 	work sync.WaitGroup  // background work of this session
@@ -58,7 +59,7 @@ type Session struct {
 func (s *Session) Version() string { return s.api.ServiceContent.About.Version }
 
 // InstanceUUID identifies the vCenter under all its names. It is "" if vCenter reports none.
-func (s *Session) InstanceUUID() string { return s.api.ServiceContent.About.InstanceUuid }
+func (s *Session) InstanceUUID() string { return s.instanceUUID }
 
 // dial opens a connection, logs in and follows the inventory. ctx is the session's life.
 func dial(ctx context.Context, ep Endpoint, opts *Options, lose context.CancelCauseFunc) (*Session, error) {
@@ -108,7 +109,7 @@ func (s *Session) connect(ctx context.Context, user *url.Userinfo) error {
 		content.SearchIndex == nil {
 		return fmt.Errorf("%w: it is not a vCenter, but %q", vcerrors.ErrUnreachable, content.About.FullName)
 	}
-	s.api.ServiceContent = content
+	s.api.ServiceContent, s.instanceUUID = content, content.About.InstanceUuid
 	password, _ := user.Password()
 	if _, err = methods.Login(opening, s.api, &types.Login{
 		This: *content.SessionManager, UserName: user.Username(), Password: password, Locale: "en_US",
