@@ -51,8 +51,6 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 		Expect(lost).NotTo(BeEmpty(), "domain of %s", leader)
 		left := slices.DeleteFunc(slices.Clone(infra.Domains), func(domain string) bool { return domain == lost })
 		writer := startWriter(w.config)
-		DeferCleanup(writer.stop)
-		writer.awaitWrites(10)
 
 		takeBack := c.cutOff(ctx, lost)
 		cut := time.Now()
@@ -84,8 +82,6 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 	It("loses no write when it spreads onto a domain again, one machine at a time", Label("rebalance"), func(ctx SpecContext) {
 		returned := c.unspread(ctx)
 		writer := startWriter(w.config)
-		DeferCleanup(writer.stop)
-		writer.awaitWrites(10)
 
 		By("Letting the control plane spread onto " + returned)
 		began := time.Now()
@@ -113,8 +109,6 @@ var _ = Describe("A control plane over three failure domains", Ordered, Label(on
 	It("loses no write when all of its machines are replaced", Label("kcp-rollout"), func(ctx SpecContext) {
 		before := c.controlPlaneDomains(ctx, Default)
 		writer := startWriter(w.config)
-		DeferCleanup(writer.stop)
-		writer.awaitWrites(10)
 		began := time.Now()
 		c.rollControlPlane(ctx)
 		Eventually(func(g Gomega) {
