@@ -4,20 +4,40 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/faultline-io/faultline/e2e/tool"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// controls serves GET /uuid, injects each of simulator.Faults on PUT and ends it on DELETE, for example /faults/lost-hosts/zone-a.
-func controls(vcenter *simulator.Server) http.Handler {
+// controls serves GET /uuid, injects each of simulator.Faults on PUT and ends it on DELETE, for example /faults/lost-hosts/zone-a, or
+// /faults/down?vcenter=2 for the second vCenter.
+func controls(vcenters ...*simulator.Server) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /uuid", identities(vcenter.VMs))
-	tool.HandleFaults(mux, vcenter.SetFault)
+	mux.HandleFunc("GET /uuid", identities(func() (all []simulator.VM) {
+		for _, vcenter := range vcenters {
+			all = append(all, vcenter.VMs()...)
+		}
+		return all
+	}))
+	faults := make([]*http.ServeMux, len(vcenters))
+	for i, vcenter := range vcenters {
+		faults[i] = http.NewServeMux()
+		tool.HandleFaults(faults[i], vcenter.SetFault)
+	}
+	mux.HandleFunc("/faults/", func(w http.ResponseWriter, r *http.Request) {
+		number, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("vcenter"), "1"))
+		if err != nil || number < 1 || number > len(faults) {
+			http.Error(w, fmt.Sprintf("vcenter must be a number from 1 to %d", len(faults)), http.StatusUnprocessableEntity)
+			return
+		}
+		faults[number-1].ServeHTTP(w, r)
+	})
 	return mux
 }
 

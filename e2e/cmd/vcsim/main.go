@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -28,6 +29,7 @@ func main() {
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("vcsim", flag.ContinueOnError)
 	listen := flags.String("listen", ":8989", "Bind address. Without a host it is the first address of this machine that other machines reach.")
+	vcenters := flags.Int("vcenters", 1, "Number of vCenters with the same layout and account. All but the first listen on free ports.")
 	layout := flags.String("layout", "three-zones", "Layout of the inventory: three-zones, three-datacenters or host-groups.")
 	username := flags.String("username", "administrator@vsphere.local", "Name of the only account.")
 	password := flags.String("password", "simulator", "Password of the account.")
@@ -54,23 +56,47 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server, err := simulator.New(chosen.layout, append([]simulator.Option{ //nolint:contextcheck // The simulator runs until it is closed.
-		simulator.WithListen(address), simulator.WithCredentials(*username, *password), simulator.WithGuestDelay(*delay),
-	}, faults...)...)
+	servers, err := start(*vcenters, address, chosen.layout, append([]simulator.Option{ //nolint:contextcheck // The simulators run until they are closed.
+		simulator.WithCredentials(*username, *password), simulator.WithGuestDelay(*delay),
+	}, faults...))
+	defer closeAll(servers)
 	if err != nil {
 		return err
 	}
-	defer server.Close()
-	stop, err := tool.Serve(ctx, *control, controls(server))
+	stop, err := tool.Serve(ctx, *control, controls(servers...))
 	if err != nil {
 		return err
 	}
 	defer stop()
-	if err := describe(stdout, server, chosen); err != nil {
+	if err := describe(stdout, servers, chosen); err != nil {
 		return err
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// start starts vCenters. The first listens on the address, and the others on free ports of its host. The caller must also close those that
+// it returns with an error.
+func start(number int, address string, layout simulator.Layout, options []simulator.Option) (servers []*simulator.Server, err error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	for range max(number, 1) {
+		server, err := simulator.New(layout, append(options, simulator.WithListen(address))...)
+		if err != nil {
+			return servers, err
+		}
+		servers = append(servers, server)
+		address = net.JoinHostPort(host, "0")
+	}
+	return servers, nil
+}
+
+func closeAll(servers []*simulator.Server) {
+	for _, server := range servers {
+		server.Close()
+	}
 }
 
 // faultWords lists the syntax of the simulator's faults.
@@ -101,8 +127,14 @@ func inventory(name string) (choice, error) {
 }
 
 // describe writes the variables of the cluster templates.
-func describe(w io.Writer, server *simulator.Server, c choice) error {
-	for _, variable := range [][2]string{
+func describe(w io.Writer, servers []*simulator.Server, c choice) error {
+	var variables [][2]string
+	for i, other := range servers[1:] {
+		variables = append(variables,
+			[2]string{fmt.Sprintf("VSPHERE_SERVER_%d", i+2), other.Host()}, [2]string{fmt.Sprintf("VSPHERE_TLS_THUMBPRINT_%d", i+2), other.Thumbprint()})
+	}
+	server := servers[0]
+	for _, variable := range append(variables, [][2]string{
 		{"VSPHERE_SERVER", server.Host()},
 		{"VSPHERE_TLS_THUMBPRINT", server.Thumbprint()},
 		{"VSPHERE_USERNAME", server.Username()},
@@ -115,7 +147,7 @@ func describe(w io.Writer, server *simulator.Server, c choice) error {
 		{"VSPHERE_ZONE_A_NETWORK", "network-a"},
 		{"VSPHERE_ZONE_B_NETWORK", "network-b"},
 		{"VSPHERE_ZONE_C_NETWORK", "network-c"},
-	} {
+	}...) {
 		if _, err := fmt.Fprintf(w, "%s=%s\n", variable[0], variable[1]); err != nil {
 			return err
 		}

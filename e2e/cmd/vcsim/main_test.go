@@ -38,7 +38,8 @@ func TestFaultsOverHTTP(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	server := simulator.Start(t, simulator.ThreeZones())
-	handler := controls(server)
+	other := simulator.Start(t, simulator.ThreeZones())
+	handler := controls(server, other)
 	do := func(method, path string) int {
 		recorder := httptest.NewRecorder()
 		handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), method, path, http.NoBody))
@@ -57,7 +58,11 @@ func TestFaultsOverHTTP(t *testing.T) {
 		g.Expect(do(http.MethodPut, path)).To(Equal(want), path)
 		g.Expect(do(http.MethodDelete, path)).To(Equal(want), path)
 	}
+	g.Expect(do(http.MethodPut, "/faults/lost-datastores/dc-1/datastore-a?vcenter=2")).To(Equal(http.StatusNoContent))
+	g.Expect(server.RestoreDatastore("dc-1", "datastore-a")).NotTo(Succeed(), "the first vCenter still has it")
+	g.Expect(other.RestoreDatastore("dc-1", "datastore-a")).To(Succeed())
 	g.Expect(do(http.MethodPut, "/faults/lost-datastores/dc-1/none")).To(Equal(http.StatusUnprocessableEntity))
+	g.Expect(do(http.MethodPut, "/faults/down?vcenter=3")).To(Equal(http.StatusUnprocessableEntity))
 	g.Expect(do(http.MethodPut, "/faults/weather")).To(Equal(http.StatusUnprocessableEntity))
 }
 
@@ -74,12 +79,17 @@ func TestDescribeHasTemplateVariables(t *testing.T) {
 		g := NewWithT(t)
 		chosen, err := inventory(layout)
 		g.Expect(err).NotTo(HaveOccurred())
-		server := simulator.Start(t, chosen.layout)
+		servers, err := start(2, "127.0.0.1:0", chosen.layout, nil)
+		t.Cleanup(func() { closeAll(servers) })
+		g.Expect(err).NotTo(HaveOccurred())
+		server := servers[0]
 		var out strings.Builder
-		g.Expect(describe(&out, server, chosen)).To(Succeed())
+		g.Expect(describe(&out, servers, chosen)).To(Succeed())
 		g.Expect(out.String()).To(And(
 			ContainSubstring("VSPHERE_SERVER="+server.Host()+"\n"),
 			ContainSubstring("VSPHERE_TLS_THUMBPRINT="+server.Thumbprint()+"\n"),
+			ContainSubstring("VSPHERE_SERVER_2="+servers[1].Host()+"\n"),
+			ContainSubstring("VSPHERE_TLS_THUMBPRINT_2="+servers[1].Thumbprint()+"\n"),
 			ContainSubstring("VSPHERE_DATACENTER="+chosen.datacenter+"\n"),
 		))
 	}

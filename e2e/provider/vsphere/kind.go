@@ -16,6 +16,8 @@ const (
 	startTimeout = 30 * time.Second
 	// lastVariable is the last variable that it prints.
 	lastVariable = "VSPHERE_ZONE_C_NETWORK"
+	// vcentersThatBoot is the number of vCenters if machines are containers, for a cluster that loses one of them.
+	vcentersThatBoot = "3"
 )
 
 // CutOff returns the fault in which vCenter loses the hosts of the zone's compute cluster.
@@ -48,7 +50,7 @@ func (p Provider) arguments(k provider.Kind) []string {
 	if !k.Boot {
 		return append(args, "--read-only", "--tmpfs", "/tmp", image)
 	}
-	return append(args, "--volume", "/var/run/docker.sock:/var/run/docker.sock", image, "--containers")
+	return append(args, "--volume", "/var/run/docker.sock:/var/run/docker.sock", image, "--containers", "--vcenters="+vcentersThatBoot)
 }
 
 // MachineContainer implements provider.KindProvider.
