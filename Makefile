@@ -38,7 +38,7 @@ GOLANGCI_LINT := $(BIN)/golangci-lint
 .PHONY: demo test help test-full assets deflake operator kubevirt e2e bench storm takeover lint fuzz vulncheck build kubectl-fd generate tidy verify release images docs docs-serve clean
 
 ##@ Start here
-demo: ## Create a cluster spread over failure domains, lose a domain, repair it. STORY=add, evict, return, workers or logical runs another scenario, PROVIDER=metal3 uses bare metal, FLAVOR=topology a ClusterClass, KEEP=1 leaves it running
+demo: ## Create a cluster spread over failure domains, lose a domain, repair it. STORY=add, evict, return, workers, logical or vcenter-lost runs another scenario, PROVIDER=metal3 uses bare metal, FLAVOR=topology a ClusterClass, KEEP=1 leaves it running
 	@echo "Compiling the demo (takes some minutes the first time, without output)"
 	@cd e2e && $(if $(BMO),$(REAL_OPERATOR) )$(if $(KUBEVIRT),$(REAL_KUBEVIRT) )go run ./cmd/e2e demo --provider=$(PROVIDER) $(if $(STORY),--story=$(STORY)) $(if $(FLAVOR),--flavor=$(FLAVOR)) $(if $(KEEP),--keep)
 

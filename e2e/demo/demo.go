@@ -107,7 +107,12 @@ var ErrInterrupted = errors.New("interrupted")
 
 // startInfrastructure starts the simulated infrastructure of the cluster's machines.
 func (d *demo) startInfrastructure() (err error) {
-	if d.infrastructure, err = d.options.Provider.Simulate(d.builder.AssetsDir()); err != nil {
+	if several, able := d.options.Provider.(provider.SeveralInfrastructures); able && d.scenario.several {
+		d.infrastructure, err = several.SimulateSeveral()
+	} else {
+		d.infrastructure, err = d.options.Provider.Simulate(d.builder.AssetsDir())
+	}
+	if err != nil {
 		return err
 	}
 	d.setup, err = d.infrastructure.Setup(d.dir)

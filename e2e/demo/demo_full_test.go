@@ -20,17 +20,30 @@ import (
 // with a cluster from the default template.
 func TestDemoOnBareMetal(t *testing.T) {
 	t.Parallel()
+	testWhole(t, Options{Provider: metal3.Provider{}, Flavor: topology},
+		"rack-b lost power", "no control plane (FailureDomainHostsUnhealthy)", "delete the BareMetalHost to complete the deletion of the Machine",
+		"cannot control the power of the machine", "by force, and deleted it")
+}
+
+func TestDemoOfLostVCenter(t *testing.T) {
+	t.Parallel()
+	testWhole(t, Options{Provider: vsphere.Provider{}, Scenario: "vcenter-lost"},
+		"cluster-template-zones-multi-vcenter.yaml", "and its 2 machines lost power", "no control plane (VCenterUnreachable)",
+		"2 of 3 members of etcd are up", "its machines are powered on", "none of them was lost", "nothing is left")
+}
+
+// testWhole runs a demo, whose output must have these parts.
+func testWhole(t *testing.T, options Options, parts ...string) {
+	t.Helper()
 	g := NewWithT(t)
 	var told strings.Builder
-	err := runIn(t.Context(), Options{Provider: metal3.Provider{}, Flavor: topology, Out: &told}, t.TempDir(), logr.Discard())
+	options.Out = &told
+	err := runIn(t.Context(), options, t.TempDir(), logr.Discard())
 	t.Log(told.String())
 	if err != nil {
 		t.Fatal(Explain(err))
 	}
-	for _, part := range []string{
-		"rack-b lost power", "no control plane (FailureDomainHostsUnhealthy)", "delete the BareMetalHost to complete the deletion of the Machine",
-		"cannot control the power of the machine", "by force, and deleted it",
-	} {
+	for _, part := range parts {
 		g.Expect(told.String()).To(ContainSubstring(part))
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/workload"
+	"github.com/faultline-io/faultline/e2e/writer"
 )
 
 const (
@@ -68,8 +69,10 @@ type demo struct {
 	// replacement.
 	placed              []string
 	failed, replacement snapshot.Machine
-	timings             []report.Timing
-	calls               report.Costs
+	// client writes to the cluster in scenarios that need it.
+	client  *writer.Writer
+	timings []report.Timing
+	calls   report.Costs
 }
 
 func newDemo(ctx context.Context, options Options, dir string, log logr.Logger) (*demo, error) {
@@ -81,7 +84,7 @@ func newDemo(ctx context.Context, options Options, dir string, log logr.Logger) 
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(told.check(options.Scenario, options.Flavor), options.check(builder.Root)); err != nil {
+	if err := errors.Join(told.check(options), options.check(builder.Root)); err != nil {
 		return nil, err
 	}
 	programs, err := builder.Ensure(ctx, options.Provider.Describe().ManagementPrograms()...)
@@ -92,6 +95,9 @@ func newDemo(ctx context.Context, options Options, dir string, log logr.Logger) 
 	s.builder, s.programs, s.log, s.about = builder, programs, log.WithName("workload"), options.Provider.Describe()
 	if s.scenario = told; told.withheld != nil {
 		s.withheld = told.withheld(s.about.Domains)
+	}
+	if told.several {
+		s.options.Flavor, s.about.BreakStops = s.about.Several, true
 	}
 	return s, nil
 }

@@ -14,6 +14,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/provider/all"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
@@ -29,6 +31,8 @@ type scenario struct {
 	spreads bool
 	// withheld returns the failure domain that the cluster does not have at first; "" if it has all.
 	withheld func(domains []string) string
+	// several is set if each failure domain is on an infrastructure of its own.
+	several bool
 	// distribution is the cluster's spec.distribution.
 	distribution map[string]any
 	steps        func(*demo) []step
@@ -64,6 +68,7 @@ func scenarios() map[string]scenario {
 			workers: 6, spreads: true, steps: logicalSteps,
 			distribution: spreadWorkers(map[string]any{"desiredFailureDomains": int64(3)}),
 		},
+		"vcenter-lost": {workers: 2, several: true, steps: vcenterLostSteps},
 	}
 }
 
@@ -81,10 +86,14 @@ func scenarioOf(name string) (scenario, error) {
 	return scenario{}, fmt.Errorf("unknown STORY %q: must be one of %s", name, strings.Join(Scenarios(), ", "))
 }
 
-// check reports whether the scenario works with a cluster of that flavor.
-func (s scenario) check(name, flavor string) error {
-	if name != "" && name != ScenarioOutage && flavor != "" {
+// check reports whether the scenario works with that provider and flavor.
+func (s scenario) check(o Options) error {
+	if o.Scenario != "" && o.Scenario != ScenarioOutage && o.Flavor != "" {
 		return errors.New("scenarios change the template without a flavor: choose a STORY or a FLAVOR, not both")
+	}
+	if _, able := o.Provider.(provider.SeveralInfrastructures); s.several && !able {
+		return fmt.Errorf("STORY=%s needs a PROVIDER whose failure domains can be on several infrastructures: must be one of %s",
+			o.Scenario, strings.Join(all.Names[provider.SeveralInfrastructures](), ", "))
 	}
 	return nil
 }
@@ -185,5 +194,15 @@ func logicalSteps(d *demo) []step {
 		{"Machines are in 3 logical failure domains", 2 * time.Minute, d.logical(3)},
 		{"The number of logical failure domains goes from 3 to 2", 4 * time.Minute, d.logical(2)},
 		{"The number of logical failure domains goes from 2 to 4", 4 * time.Minute, d.logical(4)},
+	}
+}
+
+func vcenterLostSteps(d *demo) []step {
+	return []step{
+		{"A client writes to the cluster", time.Minute, d.startWriting},
+		{"A vCenter is gone, with everything that it runs", 2 * time.Minute, d.breakDomain},
+		{"The control plane continues without it", 3 * time.Minute, d.continues},
+		{"The vCenter is back", 3 * time.Minute, d.repairDomain},
+		{"The client has lost no write", time.Minute, d.writesKept},
 	}
 }

@@ -17,11 +17,21 @@ func TestUnknownScenarioIsRejected(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	_, err := scenarioOf("flood")
-	g.Expect(err).To(MatchError(`unknown STORY "flood": must be one of add, evict, logical, outage, return, workers`))
+	g.Expect(err).To(MatchError(`unknown STORY "flood": must be one of add, evict, logical, outage, return, vcenter-lost, workers`))
 	told, err := scenarioOf("")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(told.check("", topology)).To(Succeed())
-	g.Expect(told.check("add", topology)).To(MatchError(ContainSubstring("a STORY or a FLAVOR")))
+	g.Expect(told.check(Options{Flavor: topology})).To(Succeed())
+	g.Expect(told.check(Options{Scenario: "add", Flavor: topology})).To(MatchError(ContainSubstring("a STORY or a FLAVOR")))
+}
+
+func TestLostVCenterNeedsSeveralInfrastructures(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	told, err := scenarioOf("vcenter-lost")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(told.check(Options{Scenario: "vcenter-lost", Provider: vsphere.Provider{}})).To(Succeed())
+	g.Expect(told.check(Options{Scenario: "vcenter-lost", Provider: metal3.Provider{}})).
+		To(MatchError("STORY=vcenter-lost needs a PROVIDER whose failure domains can be on several infrastructures: must be one of vsphere"))
 }
 
 func object(kind, name string, spec map[string]any) *unstructured.Unstructured {

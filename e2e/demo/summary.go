@@ -17,8 +17,11 @@ import (
 func (d *demo) summary() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\nWhere %s had the machines\n  %s\n", d.about.System, strings.Join(d.placed, "\n  "))
-	if d.failed.Name != "" {
+	if d.replacement.Name != "" {
 		fmt.Fprintf(&text, "  While %s was broken, %s was replaced by %s in %s.\n", d.failed.Domain, d.failed.Name, d.replacement.Name, d.replacement.Domain)
+	}
+	if d.client != nil {
+		fmt.Fprintf(&text, "  A client wrote before %s was gone, meanwhile and after: %s.\n", d.failed.Domain, d.written())
 	}
 	fmt.Fprintln(&text, "\nSummary")
 	text.WriteString(report.Timings(d.timings, time.Since(d.began)))

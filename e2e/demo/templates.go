@@ -40,11 +40,8 @@ func (d *demo) templates() []string {
 	return names
 }
 
-// severalVCenters is the flavor that the demo lacks: it simulates one vCenter.
-const severalVCenters = "multi-vcenter"
-
 // flavorsOf returns the flavors of a provider's cluster template over failure domains, beginning with the default one, "". The demo runs
-// no other control planes than kubeadm's.
+// no other control planes than kubeadm's, and simulates several infrastructures only for a scenario that needs them.
 func flavorsOf(root string, about provider.Description) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(root, "templates", about.Name, "*.yaml"))
 	if err != nil {
@@ -53,7 +50,7 @@ func flavorsOf(root string, about provider.Description) ([]string, error) {
 	flavors := make([]string, 0, len(files))
 	for _, file := range files {
 		flavor, ok := about.FlavorOf(filepath.Base(file))
-		if !ok || flavor == severalVCenters {
+		if !ok || flavor != "" && flavor == about.Several {
 			continue
 		}
 		content, err := os.ReadFile(file)

@@ -22,6 +22,22 @@ type DemoProvider interface {
 	Simulate(programs string) (Simulation, error)
 }
 
+// SeveralInfrastructures is implemented by DemoProviders whose clusters can have each failure domain on an infrastructure of its own.
+type SeveralInfrastructures interface {
+	DemoProvider
+
+	// SimulateSeveral is Simulate with an infrastructure for each failure domain, for the templates of Description.Several. Break takes
+	// one away, with all of its machines.
+	SimulateSeveral() (SeveralSimulation, error)
+}
+
+// SeveralSimulation is the Simulation of several infrastructures.
+type SeveralSimulation interface {
+	Simulation
+	// Server returns the address of the infrastructure of a failure domain.
+	Server(domain string) string
+}
+
 // Simulation is an infrastructure that is simulated in this process, with failure domains that can be broken.
 type Simulation interface {
 	// Setup returns the settings of the provider's manager and its templates for the infrastructure. It may write files that the manager

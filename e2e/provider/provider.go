@@ -43,6 +43,8 @@ type Description struct {
 	Domains []string
 	// Flavor is the flavor prefix of the templates that have Domains; "" if all have them.
 	Flavor string
+	// Several is the flavor of its templates with each domain on an infrastructure of its own; "" if it has none.
+	Several string
 	// DomainKind is the kind of the objects, named like the domains, whose Ready condition reports the health of a domain; nil if the
 	// provider has none.
 	DomainKind *schema.GroupVersionKind

@@ -28,6 +28,14 @@ type simulation struct {
 
 // Simulate implements provider.DemoProvider.
 func (Provider) Simulate(string) (provider.Simulation, error) {
+	s, err := simulateOne()
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func simulateOne() (*simulation, error) {
 	vcenter, err := simulator.New(simulator.ThreeZones(), simulator.WithGuestDelay(guestDelay))
 	if err != nil {
 		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)

@@ -25,7 +25,7 @@ func (Provider) Describe() provider.Description {
 		Name: "vsphere", System: "vCenter", Namespace: "capv-system", Certificate: "capv-webhook-service-cert",
 		// The account for clusters that name no identity.
 		Unset:   map[string]string{"VSPHERE_USERNAME": "none", "VSPHERE_PASSWORD": "none"},
-		Domains: []string{"zone-a", "zone-b", "zone-c"}, Flavor: "zones", DomainKind: &zone, ClusterKind: "VSphereCluster",
+		Domains: []string{"zone-a", "zone-b", "zone-c"}, Flavor: "zones", Several: "multi-vcenter", DomainKind: &zone, ClusterKind: "VSphereCluster",
 		Kinds: map[schema.GroupVersionKind]string{
 			version.WithKind("VSphereCluster"):         clusterv1.ReadyCondition,
 			version.WithKind("VSphereMachine"):         clusterv1.ReadyCondition,

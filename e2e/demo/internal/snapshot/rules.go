@@ -67,6 +67,25 @@ func Replaced(now Snapshot, failed Machine, known map[string]bool) (missing stri
 	return missing, nil
 }
 
+// Lost returns what is missing until all machines in a domain are reported as not ready. It returns an error if another machine is not
+// ready, or another domain does not receive machines.
+func Lost(now Snapshot, domain string) (missing string, err error) {
+	for _, d := range now.Domains {
+		if d.Name != domain && (d.State != string(faultlinev1.DomainActive) || !d.ControlPlane) {
+			return "", &provider.Violation{Rule: fmt.Sprintf("failure domain %s is %s, but only %s is lost", d.Name, d.Words(), domain)}
+		}
+	}
+	for _, m := range now.Machines {
+		switch {
+		case m.IsOf(domain) && m.Ready:
+			missing = "machine " + m.Name + " is still reported as ready"
+		case !m.IsOf(domain) && !m.Ready:
+			return "", &provider.Violation{Rule: fmt.Sprintf("machine %s is %s, but only %s is lost", m.Name, m.Words(), domain)}
+		}
+	}
+	return missing, nil
+}
+
 // Waiting returns the machine that replaces a deleted one, and verifies that the infrastructure has nothing for the replacement.
 func Waiting(now Snapshot, gone Machine) (replacement, missing string, err error) {
 	for _, m := range now.Machines {

@@ -64,6 +64,39 @@ func TestSpread(t *testing.T) {
 	}
 }
 
+func TestLost(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change             func(*Snapshot)
+		missing, violation string
+	}{
+		"as it should be":       {change: func(*Snapshot) {}},
+		"stopped in its domain": {change: func(s *Snapshot) { s.Machines[1].Domain = "" }},
+		"not yet noticed":       {change: func(s *Snapshot) { s.Machines[3].Ready = true }, missing: "machine worker is still reported as ready"},
+		"a machine elsewhere":   {change: func(s *Snapshot) { s.Machines[0].Ready = false }, violation: "machine cp-a is control plane, Pending, in a, but only b is lost"},
+		"a domain elsewhere":    {change: func(s *Snapshot) { s.Domains[2].ControlPlane = false }, violation: "failure domain c is Active, no control plane, but only b is lost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			now := settled()
+			for i := range now.Domains {
+				now.Domains[i].ControlPlane = now.Domains[i].Name != "b"
+			}
+			now.Domains[1].State = "Cordoned"
+			for i := range now.Machines {
+				now.Machines[i].Ready = now.Machines[i].Domain != "b"
+			}
+			tc.change(&now)
+			missing, err := Lost(now, "b")
+			g.Expect(missing).To(Equal(tc.missing))
+			if tc.violation == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			g.Expect(err).To(MatchError(tc.violation))
+		})
+	}
+}
+
 func TestComplete(t *testing.T) {
 	all := func() Snapshot {
 		now := settled()
