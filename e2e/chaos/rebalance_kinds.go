@@ -32,7 +32,7 @@ type controlPlaneKind struct {
 	// object and list return empty objects.
 	object func() client.Object
 	list   func() client.ObjectList
-	// addTo adds the managers that the kind needs besides Cluster API's.
+	// addTo adds the managers that the kind needs in addition to Cluster API's.
 	addTo func(options *realprograms.Options) error
 }
 
