@@ -25,8 +25,12 @@ import (
 // limit bounds a wait. Upstream's managers act again after intervals of up to a minute.
 const limit = 5 * time.Minute
 
-// Namespace and Name identify the cluster of a sequence.
-const Namespace, Name = "default", "real"
+const (
+	// Namespace is the namespace of a sequence's cluster.
+	Namespace = "default"
+	// Name is the name of that cluster.
+	Name = "real"
+)
 
 // Fixture is a part of a sequence in an environment.
 type Fixture struct {
