@@ -31,7 +31,7 @@ func (d *demo) startWriting(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	if d.client, err = writer.Start(d.life, config); err != nil {
+	if d.client, err = writer.Start(d.life, config); err != nil { //nolint:contextcheck // The client writes until the demo ends.
 		return err
 	}
 	d.background.Go(func() {

@@ -112,7 +112,7 @@ func (w *fixture) autoscale(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	command := exec.CommandContext(ctx, os.Getenv(programVariable), "--cloud-provider=clusterapi", "--kubeconfig="+w.Management.Kubeconfig,
 		"--node-group-auto-discovery=clusterapi:namespace="+realprograms.Namespace+",clusterName="+realprograms.Name, "--leader-elect=false",
 		"--address=127.0.0.1:0", "--scan-interval=1s", "--scale-down-enabled=false", "--write-status-configmap=false", "--v=4",

@@ -87,7 +87,7 @@ func (s *several) Break(ctx context.Context, zone string) (string, error) {
 	vcenter := s.of(zone).vcenter
 	vcenter.SetDown(true)
 	for _, vm := range vcenter.VMs() {
-		if err := vcenter.PowerOffVM(vm.Name); err != nil {
+		if err := vcenter.PowerOffVM(vm.Name); err != nil { //nolint:contextcheck // The simulator needs none.
 			return "", err
 		}
 		if err := s.workloads.SetNodeReady(ctx, client.ObjectKey{Namespace: provider.DemoNamespace, Name: vm.Name}, false); err != nil {
