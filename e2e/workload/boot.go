@@ -58,6 +58,9 @@ func (c *cluster) startControlPlane(ctx context.Context, m machine) error {
 			if err := c.joinEtcd(ctx, pod); err != nil {
 				return err
 			}
+			if m.rke2 {
+				nameMember(pod)
+			}
 		}
 		if err := c.create(ctx, pod); err != nil {
 			return err

@@ -78,7 +78,7 @@ func newCluster(key client.ObjectKey, listener net.Listener, s *Simulator) *clus
 func newHandler(memory inmemoryruntime.Manager, group string, logger logr.Logger) http.Handler {
 	resolve := func(string) (string, error) { return group, nil }
 	api := inmemoryapi.NewAPIServerHandler(memory, logger.V(1), resolve)
-	etcd := inmemoryetcd.NewEtcdServerHandler(memory, logger.V(1), resolve)
+	etcd := inmemoryetcd.NewEtcdServerHandler(memberNames{memory}, logger.V(1), resolve)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
 			etcd.ServeHTTP(w, r)

@@ -6,11 +6,15 @@ package workload
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	inmemory "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/cloud/api/v1alpha1"
+	inmemoryruntime "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime"
+	inmemoryclient "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime/client"
+	"sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime/resourcegroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -20,6 +24,58 @@ const (
 	rke2Remove  = "etcd.rke2.cattle.io/remove"
 	rke2Removed = "etcd.rke2.cattle.io/removed-node-name"
 )
+
+// rke2Member is the annotation in which RKE2 names a Node's etcd member: after the Node, with a suffix of its own. Here the member's Pod has it.
+const rke2Member = "etcd.rke2.cattle.io/node-name"
+
+// nameMember names the member of an etcd pod as RKE2 does.
+func nameMember(pod *corev1.Pod) {
+	id, _ := strconv.ParseUint(pod.Annotations[inmemory.EtcdMemberIDAnnotationName], 10, 32)
+	pod.Annotations[rke2Member] = fmt.Sprintf("%s-%08x", pod.Spec.NodeName, id)
+}
+
+// memberNames makes the in-memory etcd show the names of RKE2's members. It derives the name of a member from that of its Pod.
+type memberNames struct{ inmemoryruntime.Manager }
+
+// GetResourceGroup implements inmemoryruntime.Manager.
+func (m memberNames) GetResourceGroup(name string) resourcegroup.ResourceGroup {
+	return memberGroup{m.Manager.GetResourceGroup(name)}
+}
+
+type memberGroup struct{ resourcegroup.ResourceGroup }
+
+// GetClient implements resourcegroup.ResourceGroup.
+func (g memberGroup) GetClient() inmemoryclient.Client {
+	return memberClient{g.ResourceGroup.GetClient()}
+}
+
+type memberClient struct{ inmemoryclient.Client }
+
+// List renames the Pods of members.
+func (c memberClient) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if err := c.Client.List(ctx, list, options...); err != nil {
+		return err
+	}
+	pods, is := list.(*corev1.PodList)
+	for i := 0; is && i < len(pods.Items); i++ {
+		pod := &pods.Items[i]
+		_, removed := pod.Annotations[inmemory.EtcdMemberRemoved]
+		if name := pod.Annotations[rke2Member]; name != "" && !removed {
+			pod.Name = staticPodName(etcdComponent, name)
+		}
+	}
+	return nil
+}
+
+// Patch patches the Pod that List renamed.
+func (c memberClient) Patch(ctx context.Context, object client.Object, patch client.Patch) error {
+	if _, renamed := object.GetAnnotations()[rke2Member]; renamed {
+		pod := object.(*corev1.Pod).DeepCopy()
+		pod.Name = staticPodName(etcdComponent, pod.Spec.NodeName)
+		object = pod
+	}
+	return c.Client.Patch(ctx, object, patch)
+}
 
 // rke2Objects returns the object that RKE2 creates when it has initialized the cluster. Its control-plane provider waits for it.
 func rke2Objects() []client.Object {

@@ -4,12 +4,15 @@
 package workload_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/controlplane/kubeadm/pkg/etcd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -39,6 +42,30 @@ func TestRKE2RemovesAnEtcdMemberOnRequest(t *testing.T) {
 	}).Should(HaveKeyWithValue("etcd.rke2.cattle.io/removed-node-name", "cp-0"))
 	names, leader, err := w.members("blue", "cp-1")
 	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(names).To(ConsistOf("cp-1"))
-	w.Expect(leader).To(Equal("cp-1"))
+	w.Expect(names).To(ConsistOf(MatchRegexp("^cp-1-[0-9a-f]{8}$")), "the control-plane provider removes the suffix to find the Node")
+	w.Expect(leader).To(Equal(names[0]))
+}
+
+// The control-plane provider moves the leader away before it deletes a machine.
+func TestRKE2MovesTheEtcdLeader(t *testing.T) {
+	w := newFixture(t)
+	w.createCluster("blue")
+	w.provisioned("blue", "cp-0", controlPlane, rke2)
+	w.eventuallyReady("blue", "cp-0")
+	w.provisioned("blue", "cp-1", controlPlane, rke2)
+	w.eventuallyReady("blue", "cp-0", "cp-1")
+	connection, err := w.etcd("blue", "cp-0")
+	w.Expect(err).NotTo(HaveOccurred())
+	defer func() { w.Expect(connection.Close()).To(Succeed()) }()
+	members, err := connection.Members(t.Context())
+	w.Expect(err).NotTo(HaveOccurred())
+	i := slices.IndexFunc(members, func(m *etcd.Member) bool { return strings.HasPrefix(m.Name, "cp-1-") })
+	w.Expect(i).NotTo(Equal(-1))
+	// A move within the second in which the old leader was elected has no effect.
+	w.Eventually(func(g Gomega) {
+		g.Expect(connection.MoveLeader(t.Context(), members[i].ID)).To(Succeed())
+		_, leader, err := w.members("blue", "cp-0")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(leader).To(Equal(members[i].Name))
+	}).Should(Succeed())
 }
