@@ -21,13 +21,20 @@ func rke2(m *clusterv1.Machine) {
 	m.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{APIGroup: "bootstrap.cluster.x-k8s.io", Kind: "RKE2Config", Name: m.Name}
 }
 
-func TestRKE2RemovesAnEtcdMemberOnRequest(t *testing.T) {
+// newRKE2Fixture returns a fixture with the cluster blue, whose machines cp-0 and cp-1 run RKE2.
+func newRKE2Fixture(t *testing.T) *fixture {
+	t.Helper()
 	w := newFixture(t)
 	w.createCluster("blue")
 	w.provisioned("blue", "cp-0", controlPlane, rke2)
 	w.eventuallyReady("blue", "cp-0")
 	w.provisioned("blue", "cp-1", controlPlane, rke2)
 	w.eventuallyReady("blue", "cp-0", "cp-1")
+	return w
+}
+
+func TestRKE2RemovesAnEtcdMemberOnRequest(t *testing.T) {
+	w := newRKE2Fixture(t)
 
 	c, node := w.workload("blue"), &corev1.Node{}
 	w.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "rke2-serving"}, &corev1.Secret{})).To(Succeed())
@@ -48,12 +55,7 @@ func TestRKE2RemovesAnEtcdMemberOnRequest(t *testing.T) {
 
 // The control-plane provider moves the leader away before it deletes a machine.
 func TestRKE2MovesTheEtcdLeader(t *testing.T) {
-	w := newFixture(t)
-	w.createCluster("blue")
-	w.provisioned("blue", "cp-0", controlPlane, rke2)
-	w.eventuallyReady("blue", "cp-0")
-	w.provisioned("blue", "cp-1", controlPlane, rke2)
-	w.eventuallyReady("blue", "cp-0", "cp-1")
+	w := newRKE2Fixture(t)
 	connection, err := w.etcd("blue", "cp-0")
 	w.Expect(err).NotTo(HaveOccurred())
 	defer func() { w.Expect(connection.Close()).To(Succeed()) }()
