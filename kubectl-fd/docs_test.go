@@ -25,7 +25,6 @@ func TestDocsMatchGoldenFiles(t *testing.T) {
 	golden := map[string]string{
 		"kubectl fd get -n prod":                    "get.txt",
 		"kubectl fd plan prod-1 -n prod":            "plan-status.txt",
-		"kubectl fd plan prod-2 -n prod":            "plan-calculated.txt",
 		"kubectl fd simulate --lose rack-2 -n prod": "simulate-rack-2.txt",
 		"kubectl fd history prod-1 -n prod":         "history.txt",
 		"kubectl fd preflight vsphere":              "preflight.txt",
