@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"strings"
 
 	"github.com/faultline-io/faultline/e2e/charts"
 	"github.com/faultline-io/faultline/e2e/kind"
@@ -41,15 +42,26 @@ func networkOf(ctx context.Context, e *kind.Environment) (dockerNetwork, error) 
 	return parseNetwork(out)
 }
 
-// cutPower powers off machines that boot, given by name. The simulator of the first provider detects this.
+// cutPower powers off machines that boot, given by name. The simulator of the first provider detects this. As from a DHCP server, each
+// machine gets its address again when it is powered on: Docker alone may give it to another machine, and etcd's member then stays down.
 func cutPower(ctx context.Context, e *kind.Environment, machines ...string) error {
 	for _, machine := range machines {
 		container, err := containerOf(ctx, e, machine)
 		if err != nil {
 			return err
 		}
-		if _, err := e.Kind(io.Discard).Docker.Run(ctx, "kill", container); err != nil {
+		d := e.Kind(io.Discard).Docker
+		at, err := d.Run(ctx, "inspect", container, "--format", "{{range $name, $at := .NetworkSettings.Networks}}{{$name}} {{$at.IPAddress}}{{end}}")
+		if err != nil {
 			return err
+		}
+		network, address, _ := strings.Cut(at, " ")
+		for _, command := range [][]string{
+			{"kill", container}, {"network", "disconnect", network, container}, {"network", "connect", "--ip", address, network, container},
+		} {
+			if _, err := d.Run(ctx, command...); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
