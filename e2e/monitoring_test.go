@@ -28,8 +28,12 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	clientmetrics "k8s.io/client-go/tools/metrics"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
@@ -107,7 +111,8 @@ harvester_load_balancers{workload="vm", ready="False", reason="NoServers"} 0x60
 
 // operated holds what two managers per provider and controller-runtime export in the same hour. No manager leads for vsphere, and the managers of
 // metal3 are gone for 20 minutes; those of harvester are replaced. The queue of a controller grows, that of another is long but shrinks, and
-// that of a program that is not Faultline's grows, too. vc-a rejects the account, vc-b works, vc-c is not used any more.
+// that of a program that is not Faultline's grows, too. vc-a rejects the account, vc-b works, vc-c is not used any more. harvester-a answers
+// no request, harvester-b some. Three of four reconciles of harvestermachine fail.
 const operated = `
 leader_election_master_status{job="capv", instance="a", name="capv-controller-manager-runtime"} 0x60
 leader_election_master_status{job="capv", instance="b", name="capv-controller-manager-runtime"} 1x40 0x19
@@ -117,6 +122,7 @@ leader_election_master_status{job="caphv", instance="b", name="1e1658d6.cluster.
 leader_election_master_status{job="capi", instance="a", name="controller-leader-election-capi"} 0x60
 faultline_build_info{job="capv", instance="a", version="v2.0.0"} 1x60
 faultline_build_info{job="capv", instance="b", version="v2.0.0"} 1x60
+faultline_build_info{job="caphv", instance="b", version="v2.0.0"} 1x60
 workqueue_depth{job="capv", instance="a", name="vspherevm", controller="vspherevm"} 0x60
 workqueue_depth{job="capv", instance="b", name="vspherevm", controller="vspherevm"} 0x30 1+3x29
 workqueue_depth{job="capv", instance="b", name="vspherecluster", controller="vspherecluster"} 100-1x60
@@ -127,6 +133,16 @@ capv_vcenter_calls_total{server="vc-a", method="WaitForUpdatesEx", result="succe
 capv_vcenter_calls_total{server="vc-b", method="WaitForUpdatesEx", result="success"} 0+1x60
 capv_vcenter_calls_total{server="vc-b", method="WaitForUpdatesEx", result="error"} 0+1x60
 capv_vcenter_calls_total{server="vc-c", method="Login", result="error"} 5x60
+controller_runtime_reconcile_total{job="capv", instance="b", controller="vspherevm", result="success"} 0+1x60
+controller_runtime_reconcile_total{job="capv", instance="b", controller="vspherevm", result="error"} 5x60
+controller_runtime_reconcile_total{job="caphv", instance="b", controller="harvestermachine", result="success"} 0+1x60
+controller_runtime_reconcile_total{job="caphv", instance="b", controller="harvestermachine", result="error"} 0+3x60
+controller_runtime_reconcile_total{job="capi", instance="a", controller="machine", result="error"} 0+1x60
+rest_client_requests_total{job="caphv", instance="b", host="harvester-a", code="<error>"} 0+2x60
+rest_client_requests_total{job="caphv", instance="b", host="harvester-a", code="200"} 90x60
+rest_client_requests_total{job="caphv", instance="b", host="harvester-b", code="<error>"} 0+2x60
+rest_client_requests_total{job="caphv", instance="b", host="harvester-b", code="200"} 0+1x60
+rest_client_requests_total{job="capi", instance="a", host="workload", code="<error>"} 0+2x60
 faultline_webhook_certificate_expiration_timestamp_seconds{job="capv", instance="a"} 7776000x60
 faultline_webhook_certificate_expiration_timestamp_seconds{job="capv", instance="b"} 262800x60
 faultline_webhook_certificate_expiration_timestamp_seconds{job="capm3", instance="a"} 7776000x60
@@ -203,6 +219,12 @@ func exportedByManagers(t *testing.T) map[string]bool {
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[int]{Name: "x"}).ShutDown()
+	clientmetrics.RequestResult.Increment(t.Context(), "200", "GET", "x")
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	c, err := controller.NewUnmanaged("x", controller.Options{Reconciler: reconcile.Func(nil), SkipNameValidation: ptr.To(true)})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(c.Start(stopped)).To(Succeed())
 	families, err := metrics.Registry.Gather()
 	g.Expect(err).NotTo(HaveOccurred())
 	names := map[string]bool{}
@@ -273,6 +295,8 @@ func TestAlertsFireAsExpected(t *testing.T) {
 		"FaultlineNoLeader":                  {"capv-controller-manager-runtime": 1, "controller-leader-election-capm3": 1},
 		"FaultlineWorkQueueGrows":            {"vspherevm": 88},
 		"FaultlineNoVCenterSession":          {"vc-a": 30},
+		"FaultlineReconcilesFail":            {"harvestermachine": 1}, // 0.75, rounded
+		"FaultlineServerDoesNotRespond":      {"harvester-a": 30},
 		"FaultlineWebhookCertificateExpires": {"capv": 259200},
 	}))
 }
