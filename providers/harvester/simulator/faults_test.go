@@ -350,6 +350,10 @@ func TestRunStrategyAfterHalt(t *testing.T) {
 		}
 		change(kubevirtv1.RunStrategyHalted)
 		s.waitForStatus("vm", kubevirtv1.VirtualMachineStatusStopped)
+		// KubeVirt does not start a virtual machine with RerunOnFailure whose former instance still exists.
+		s.Eventually(func() error {
+			return s.client.Get(t.Context(), s.key("vm"), &kubevirtv1.VirtualMachineInstance{})
+		}).Should(MatchError(apierrors.IsNotFound, "is deleted"))
 		change(kubevirtv1.RunStrategyAlways)
 		s.waitForRunning("vm")
 		s.Expect(*s.vm("vm").Spec.RunStrategy).To(Equal(want))
@@ -363,6 +367,7 @@ func TestRunStrategyAfterHalt(t *testing.T) {
 }
 
 func TestNoVirtController(t *testing.T) {
+	sim.NeedsSimulatedKubeVirt(t)
 	s := newFixture(t)
 	end := s.setFault("no-virt-controller", s.namespace, "vm")
 	s.create("vm")
