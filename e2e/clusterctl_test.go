@@ -7,6 +7,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -39,6 +40,8 @@ type printed struct {
 	page, text string
 	args       []string
 	exports    map[string]string
+	// complete: the page exports all required variables.
+	complete bool
 }
 
 func TestDocumentedClusterctlCommands(t *testing.T) {
@@ -71,21 +74,27 @@ func TestDocumentedClusterctlCommands(t *testing.T) {
 func printedCommands(pages map[string]string) []printed {
 	var all []printed
 	for page, text := range pages {
+		quickStart := strings.HasPrefix(filepath.Base(page), "quick-start-") // whose blocks share one shell
+		exports := map[string]string{}
 		for _, block := range fence.FindAllString(text, -1) {
-			exports := map[string]string{}
+			if !quickStart {
+				exports = map[string]string{}
+			}
 			for line := range strings.Lines(continued.ReplaceAllString(block, "")) {
 				line = strings.TrimSpace(line)
 				if rest, found := strings.CutPrefix(line, "export "); found {
 					for _, match := range export.FindAllStringSubmatch(rest, -1) {
-						if value := strings.Trim(match[2], "'"); value != "..." && !strings.HasPrefix(value, "$") {
-							exports[match[1]] = value
+						exports[match[1]] = strings.Trim(match[2], "'")
+						if match[2] == "..." || strings.HasPrefix(match[2], "$") {
+							exports[match[1]] = "example"
 						}
 					}
 				}
 				if rest, found := strings.CutPrefix(line, "clusterctl generate "); found {
 					rest, _, _ = strings.Cut(rest, "#")
 					rest, _, _ = strings.Cut(rest, "|")
-					all = append(all, printed{page: page, text: line, args: strings.Fields(rest), exports: exports})
+					complete := len(exports) > 0 && !strings.Contains(block, "see below")
+					all = append(all, printed{page: page, text: line, args: strings.Fields(rest), exports: maps.Clone(exports), complete: complete})
 				}
 			}
 		}
@@ -154,7 +163,7 @@ func (p printed) generatesYAML(t *testing.T, folder, about string) {
 }
 
 // client returns a clusterctl client with the release as its repository, the variables that the page exports, and values for other
-// required variables.
+// required variables if the page does not export all.
 func (p printed) client(t *testing.T, folder, provider string) clusterctl.Client {
 	t.Helper()
 	g := NewWithT(t)
@@ -168,7 +177,7 @@ func (p printed) client(t *testing.T, folder, provider string) clusterctl.Client
 	for _, name := range providers(t) {
 		files := filepath.Join(folder, "infrastructure-"+name, ourVersion)
 		entries = append(entries, entry{name, string(clusterctlv1.InfrastructureProviderType), filepath.Join(files, "infrastructure-components.yaml")})
-		if name == provider {
+		if name == provider && !p.complete {
 			for variable, value := range given(t, files) {
 				config[variable] = value
 			}

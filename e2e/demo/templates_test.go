@@ -61,19 +61,22 @@ func TestTemplatesAreExplained(t *testing.T) { forEachProvider(t, testExplained)
 
 func testExplained(t *testing.T, provider string) {
 	t.Helper()
-	explained := map[string]string{}
+	explained, required := map[string]string{}, map[string][]string{}
 	for _, folder := range []string{templateFolder(provider), filepath.Dir(templateFolder(provider))} {
 		readme, err := os.ReadFile(filepath.Join(folder, "README.md"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z0-9_]+)` \\|(.*?)\\|").FindAllStringSubmatch(string(readme), -1) {
+		for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z0-9_]+)` \\|(.*?)\\|(.*)").FindAllStringSubmatch(string(readme), -1) {
 			explained[row[1]] = strings.Trim(row[2], "` |")
+			_, flavors, _ := strings.Cut(row[3], "required with ")
+			required[row[1]] = strings.FieldsFunc(flavors, func(r rune) bool { return strings.ContainsRune("`, |", r) })
 		}
 	}
 	domain := regexp.MustCompile("^([A-Z0-9]+_[A-Z]+_)([BC])(|_.*)$")
 	used := map[string]bool{}
 	for file, content := range templateFiles(t, provider) {
+		flavor := strings.TrimSuffix(strings.TrimPrefix(file, "cluster-template-"), ".yaml")
 		for name, value := range variables(t, content) {
 			row, want := name, ""
 			if value != nil {
@@ -86,6 +89,9 @@ func testExplained(t *testing.T, provider string) {
 			}
 			used[row] = true
 			got, ok := explained[row]
+			if value == nil && slices.Contains(required[row], flavor) {
+				got = ""
+			}
 			if !ok || got != want {
 				t.Errorf("%s: %s has default %q, the READMEs have %q (explained: %v)", file, name, want, got, ok)
 			}
@@ -94,6 +100,47 @@ func testExplained(t *testing.T, provider string) {
 	for name := range explained {
 		if !used[name] {
 			t.Errorf("the READMEs explain %s, which no template has", name)
+		}
+	}
+}
+
+// TestVariablesOfUpstreamsHarvesterTemplates verifies that each variable of a flavor of CAPHV (after v0.10.1) is one of our flavor of the same
+// name, or that the README names it under "Variables of upstream" or as not needed.
+func TestVariablesOfUpstreamsHarvesterTemplates(t *testing.T) {
+	g := NewWithT(t)
+	const (
+		all = "CLUSTER_NAME NAMESPACE KUBERNETES_VERSION CONTROL_PLANE_MACHINE_COUNT WORKER_MACHINE_COUNT HARVESTER_ENDPOINT " +
+			"HARVESTER_KUBECONFIG_B64 TARGET_HARVESTER_NAMESPACE SSH_KEYPAIR VM_IMAGE_NAME VM_NETWORK "
+		rke2 = all + "RANCHER_TURTLES_LABEL VM_DISK_SIZE "
+	)
+	upstream := map[string]string{
+		"rke2":      rke2 + "CLOUD_CONFIG_KUBECONFIG_B64 IP_POOL_NAME",
+		"rke2-dhcp": rke2 + "CLOUD_CONFIG_KUBECONFIG_B64",
+		"rke2-generateCPI": rke2 + "UPDATE_CLOUD_PROVIDER VM_USER CONTROL_PLANE_VM_CPU_COUNT CONTROL_PLANE_VM_MEMORY WORKER_VM_CPU_COUNT " +
+			"WORKER_VM_MEMORY",
+		"rke2-stig": rke2 + "IP_POOL_NAME SSH_USER",
+		"talos": all + "CILIUM_VERSION CONTROL_PLANE_CPU CONTROL_PLANE_DISK_SIZE CONTROL_PLANE_MEMORY CSI_ATTACHER_VERSION " +
+			"CSI_NODE_DRIVER_REGISTRAR_VERSION CSI_PROVISIONER_VERSION HARVESTER_CLOUD_PROVIDER_VERSION HARVESTER_CSI_DRIVER_VERSION IPAM_TYPE " +
+			"POD_CIDR SERVICE_CIDR TALOS_VERSION UPDATE_CLOUD_PROVIDER VM_SSH_USER WORKER_CPU WORKER_DISK_SIZE WORKER_MEMORY",
+	}
+	readme, err := os.ReadFile(filepath.Join(templateFolder("harvester"), "README.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	about := regexp.MustCompile(`(?s)\*\*Variables of upstream:\*\*.*?\n\n`).FindAll(readme, -1)
+	g.Expect(about).To(HaveLen(2), "of RKE2 and of Talos")
+	unneeded := regexp.MustCompile("(?s)its `[A-Z_]+` is\\s+not needed").Find(readme)
+	files := templateFiles(t, "harvester")
+	for flavor, names := range upstream {
+		explanation := string(unneeded) + string(about[0])
+		if flavor == "talos" {
+			explanation = string(unneeded) + string(about[1])
+		}
+		ours := variables(t, files["cluster-template-"+flavor+".yaml"])
+		for _, name := range strings.Fields(names) {
+			_, accepted := ours[name]
+			g.Expect(accepted || slices.ContainsFunc(regexp.MustCompile("`[A-Z0-9_*]+`").FindAllString(explanation, -1), func(pattern string) bool {
+				matched, err := filepath.Match(strings.Trim(pattern, "`"), name)
+				return err == nil && matched
+			})).To(BeTrue(), "%s of upstream's flavor %s", name, flavor)
 		}
 	}
 }
