@@ -33,7 +33,8 @@ func TestClusterTemplateHasManifestsOfChart(t *testing.T) {
 	root := filepath.Join("..", "..")
 	chart, err := charts.Load(root, charts.CloudProvider, "")
 	g.Expect(err).NotTo(HaveOccurred())
-	manifests := mustRender(t, chart, `{clusterName: `+clusterName+`, cloudConfig: {secretName: cloud-config}, replicasCount: 2}`)
+	// The provider writes the Secret with the kubeconfig into this namespace.
+	manifests := renderIn(t, chart, "kube-system", `{clusterName: `+clusterName+`, cloudConfig: {secretName: cloud-config}, replicasCount: 2}`)
 	documents := make([]string, 0, len(manifests))
 	for _, object := range manifests {
 		withoutRelease(object)
