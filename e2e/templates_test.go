@@ -67,6 +67,8 @@ func generated(t *testing.T, folder, provider, flavor string) []unstructured.Uns
 	controlPlane, workers := replicas(template.Objs())
 	g.Expect(controlPlane).To(Equal(int64(3)))
 	g.Expect(workers).To(Or(Equal(int64(2)), Equal(int64(4))), "one group or two")
+	g.Expect(slices.ContainsFunc(template.Objs(), func(object unstructured.Unstructured) bool { return object.GetKind() == "ClusterClass" })).
+		To(Equal(strings.HasSuffix(flavor, "topology")), "clusterctl adds the ClusterClass")
 	return template.Objs()
 }
 

@@ -25,8 +25,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/release"
 )
 
-// TestGitOpsExamplesAreValid applies the YAML of docs/gitops.md to an API server that rejects unknown fields, with the operator's and
-// Flux's own CRDs, and renders the charts with the values in it.
+// TestGitOpsExamplesAreValid applies the YAML of docs/gitops.md and templates/README.md to an API server that rejects unknown fields, with
+// the operator's and Flux's own CRDs, and renders the charts with the values in it.
 func TestGitOpsExamplesAreValid(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -37,6 +37,9 @@ func TestGitOpsExamplesAreValid(t *testing.T) {
 		applications())
 	page, err := os.ReadFile(filepath.Join(root, "docs", "gitops.md"))
 	g.Expect(err).NotTo(HaveOccurred())
+	rancher, err := os.ReadFile(filepath.Join(root, "templates", "README.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	page = append(page, rancher...)
 	strict := client.WithFieldValidation(api.Client, metav1.FieldValidationStrict)
 	kinds, charts := map[string]int{}, providerCharts(t)
 	for _, block := range regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllSubmatch(page, -1) {
@@ -44,6 +47,9 @@ func TestGitOpsExamplesAreValid(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		for _, object := range objects {
 			kinds[object.GetKind()]++
+			if object.GetKind() == "CAPIProvider" {
+				testCAPIProvider(t, object, string(rancher))
+			}
 			if values := chartValues(object); values != nil {
 				what := charts[strings.TrimPrefix(object.GetName(), "cluster-api-provider-")].chart
 				g.Expect(renderIn(t, what, object.GetNamespace(), yamlOf(t, values))).NotTo(BeEmpty(), "its schema rejects unknown values")
@@ -54,7 +60,33 @@ func TestGitOpsExamplesAreValid(t *testing.T) {
 			g.Expect(strict.Create(t.Context(), object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
 		}
 	}
-	g.Expect(kinds).To(Equal(map[string]int{"InfrastructureProvider": 1, "Application": 2, "OCIRepository": 1, "HelmRelease": 1}))
+	g.Expect(kinds).To(Equal(map[string]int{"InfrastructureProvider": 1, "CAPIProvider": 1, "Application": 2, "OCIRepository": 1, "HelmRelease": 1}))
+}
+
+// testCAPIProvider compares the object of Rancher Turtles with the commands before it, and turns it into the operator's object of the same
+// fields: Turtles adds spec.name, spec.type and spec.variables.
+func testCAPIProvider(t *testing.T, object *unstructured.Unstructured, page string) {
+	t.Helper()
+	g := NewWithT(t)
+	spec := object.Object["spec"].(map[string]any)
+	version, name := spec["version"].(string), spec["name"].(string)
+	selected, _, err := unstructured.NestedStringMap(spec, "fetchConfig", "selector", "matchLabels")
+	g.Expect(err).NotTo(HaveOccurred())
+	label := "kubectl label configmap " + name + "-" + version + " -n " + object.GetNamespace() + " provider.cluster.x-k8s.io/version=" + version
+	for key, value := range selected {
+		g.Expect(page).To(ContainSubstring(label+" "+key+"="+value), "the ConfigMap has the labels of fetchConfig")
+	}
+	manager, err := os.ReadFile(filepath.Join(root, "providers", name, "config", "manager", "manager.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	for variable := range spec["variables"].(map[string]any) {
+		g.Expect(string(manager)).To(ContainSubstring("${" + variable + ":="))
+	}
+	g.Expect(spec["type"]).To(Equal("infrastructure"))
+	for _, own := range []string{"name", "type", "variables"} {
+		delete(spec, own)
+	}
+	object.SetAPIVersion("operator.cluster.x-k8s.io/v1alpha2")
+	object.SetKind("InfrastructureProvider")
 }
 
 // chartValues returns the values of a chart that an Application or a HelmRelease has, nil if it has none.
