@@ -33,8 +33,8 @@ func (u PoolUse) former(by By) string {
 	return by.FormerNameFor(string(u))
 }
 
-// owns reports whether a pool was created for the cluster and the purpose.
-func (u PoolUse) owns(by By, pool *lbv1.IPPool) bool {
+// Owns reports whether a pool was created for the cluster and the purpose.
+func (u PoolUse) Owns(by By, pool *lbv1.IPPool) bool {
 	return pool.Labels[useLabel] == string(u) && by.HasNamed(pool, by.NameFor(string(u)), u.former(by))
 }
 
@@ -92,7 +92,7 @@ func OwnPool(by By, use PoolUse, wanted *lbv1.IPPool, all []lbv1.IPPool) (own, f
 	for i := range all {
 		pool := &all[i]
 		switch {
-		case use.owns(by, pool):
+		case use.Owns(by, pool):
 			return pool, nil
 		case pool.Labels[infrav1.ClusterIDLabel] == "" && pool.Name == use.former(by) && slices.Equal(pool.Spec.Ranges, wanted.Spec.Ranges):
 			own = pool
@@ -110,7 +110,7 @@ func OwnPool(by By, use PoolUse, wanted *lbv1.IPPool, all []lbv1.IPPool) (own, f
 func PoolsOf(by By, all []lbv1.IPPool) []*lbv1.IPPool {
 	var own []*lbv1.IPPool
 	for i := range all {
-		if LoadBalancerPool.owns(by, &all[i]) || MachinePool.owns(by, &all[i]) {
+		if LoadBalancerPool.Owns(by, &all[i]) || MachinePool.Owns(by, &all[i]) {
 			own = append(own, &all[i])
 		}
 	}

@@ -6,8 +6,6 @@ package harvestercluster
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -152,7 +150,8 @@ func (s *scope) deleteLoadBalancer(ctx context.Context) (bool, error) {
 	return s.deleteObject(ctx, lb)
 }
 
-// deletePools deletes the cluster's pools. Harvester keeps pools with allocated addresses.
+// deletePools deletes the cluster's pools. Harvester keeps pools with allocated addresses. No event reports that a holder was deleted
+// without its address.
 func (s *scope) deletePools(ctx context.Context) (bool, error) {
 	all, err := s.allPools(ctx)
 	if err != nil {
@@ -160,11 +159,17 @@ func (s *scope) deletePools(ctx context.Context) (bool, error) {
 	}
 	own := owned.PoolsOf(s.by, all)
 	for _, pool := range own {
-		if holders := pool.Status.Allocated; len(holders) > 0 {
+		held, err := s.releaseLeaked(ctx, pool)
+		if err != nil {
+			return s.reportDeletionError(err, "releasing addresses of IPPool "+pool.Name)
+		}
+		if len(held) > 0 {
 			s.conn.Await(requester(client.ObjectKeyFromObject(s.cluster)))
+			s.requeueAfter = reconcile.Earlier(s.requeueAfter, recheckInterval)
 			status.False(s.cluster, infrav1.InfrastructureReadyCondition, infrav1.DeletionBlockedReason, fmt.Sprintf(
-				"IPPool %s, created for the cluster, still has addresses allocated to %s: delete these on Harvester, or remove the label %s from the pool to keep it",
-				pool.Name, strings.Join(slices.Compact(slices.Sorted(maps.Values(holders))), ", "), infrav1.ClusterIDLabel))
+				"IPPool %s, created for the cluster, still has allocated addresses (%s): delete their holders on Harvester, release the address of one that "+
+					"does not exist with the annotation %s: \"ADDRESS: NAMESPACE/NAME\" on the pool, or remove the label %s from the pool to keep it",
+				pool.Name, strings.Join(held, ", "), lbv1.ReleaseAnnotation, infrav1.ClusterIDLabel))
 			return false, nil
 		}
 		if _, err := s.deleteObject(ctx, pool); err != nil {

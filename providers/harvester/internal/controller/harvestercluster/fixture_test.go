@@ -207,6 +207,14 @@ func (w *fixture) balancers() []lbv1.LoadBalancer {
 	return list.Items
 }
 
+// poolOf returns the pool that was created for the cluster.
+func (w *fixture) poolOf(cluster *infrav1.HarvesterCluster, use owned.PoolUse) *lbv1.IPPool {
+	w.t.Helper()
+	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: owned.By{Cluster: cluster}.NameFor(string(use))}}
+	w.Expect(w.harvester.Get(w.t.Context(), client.ObjectKeyFromObject(pool), pool)).To(Succeed())
+	return pool
+}
+
 // remove deletes a cluster, and waits until it no longer exists.
 func (w *fixture) remove(cluster *infrav1.HarvesterCluster) {
 	w.t.Helper()

@@ -59,18 +59,13 @@ func TestServiceLoadBalancersAreDeletedWithCluster(t *testing.T) {
 	cluster := w.cluster("c", fromPool(21))
 	w.waitForProvisioned(cluster)
 	uid := w.waitForWorkloadUID(cluster)
-	web := w.serviceLoadBalancer("c-default-web", uid, func(lb *lbv1.LoadBalancer) { // from the pool that is deleted with the cluster
+	w.serviceLoadBalancer("c-default-web", uid, func(lb *lbv1.LoadBalancer) { // from the pool that is deleted with the cluster
 		lb.Spec.IPAM, lb.Spec.IPPool = lbv1.IPAMPool, w.balancers()[0].Spec.IPPool
 	})
 	w.serviceLoadBalancer("c-default-dns", uid, func(lb *lbv1.LoadBalancer) { delete(lb.Labels, lbv1.GuestClusterLabel) })
 	w.serviceLoadBalancer("of-another-cluster-of-the-name", "11111111-1111-1111-1111-111111111111")
 	w.serviceLoadBalancer("not-proven", "")
 	w.serviceLoadBalancer("of-machines", uid, func(lb *lbv1.LoadBalancer) { lb.Spec.WorkloadType = lbv1.WorkloadVM })
-	// Harvester does not release an address that it allocates while the load balancer is being deleted.
-	w.Eventually(func(g Gomega) {
-		g.Expect(w.harvester.Get(t.Context(), client.ObjectKeyFromObject(web), web)).To(Succeed())
-		g.Expect(web.Status.AllocatedAddress.IP).NotTo(BeEmpty())
-	}).Should(Succeed())
 	w.remove(cluster)
 	w.Expect(w.remainingLoadBalancers()).To(ConsistOf("of-another-cluster-of-the-name", "not-proven", "of-machines"))
 }
