@@ -17,8 +17,8 @@ import (
 )
 
 // Keeping returns a test that creates random objects of each version, converts them to the other and back as conversion.Keeping
-// does, and expects no changes: some objects of each version, in the full tier 10,000 as Cluster API does. The normal functions reduce
-// random objects to what their version can express.
+// does, and expects no changes: some objects of each version, in the full tier without the race detector 10,000 as Cluster API does.
+// The normal functions reduce random objects to what their version can express.
 func Keeping[H, S any, hub object[H], spoke object[S]](scheme *runtime.Scheme, fromHub func(hub, spoke), toHub func(src spoke, dst, kept hub),
 	normal ...any,
 ) func(*testing.T) {

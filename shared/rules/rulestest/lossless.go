@@ -22,9 +22,6 @@ import (
 	"github.com/faultline-io/faultline/shared/conversion"
 )
 
-// rounds is the number of random objects of each version of a kind that are converted.
-const rounds = 1000
-
 // object is a pointer to a kind.
 type object[T any] interface {
 	*T
@@ -63,7 +60,7 @@ func thereAndBack[A, B any, from object[A], to object[B]](t *testing.T, fill fun
 	fill(before)
 	g.Expect(there(t.Context(), received(t, before), between)).To(gomega.Succeed())
 	g.Expect(back(t.Context(), received(t, between), after)).To(gomega.Succeed())
-	g.Expect(equality.Semantic.DeepEqual(before, after)).To(gomega.BeTrue(), cmp.Diff(before, after))
+	g.Expect(equality.Semantic.DeepEqual(before, after)).To(gomega.BeTrue(), func() string { return cmp.Diff(before, after) })
 }
 
 // received returns the object after encoding to JSON and decoding, like every object that the API server has converted: nil and

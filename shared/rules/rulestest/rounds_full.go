@@ -1,9 +1,11 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build full
+//go:build full && !race
 
 package rulestest
 
-// exhaustive is true in the full tier of tests.
-const exhaustive = true
+const (
+	rounds     = 1000
+	exhaustive = true
+)
