@@ -240,18 +240,20 @@ func TestClustersOfOneNamespaceHaveTheirOwnLoadBalancers(t *testing.T) {
 	blue.waitForAddress("web", "172.19.4.10")
 	green.waitForAddress("web", "172.19.5.10")
 
-	// A cluster with the name of another could get its addresses.
-	other := s.cluster("blue")
-	other.start()
-	other.service("web")
-	other.waitForEvent("web", "set a unique --cluster-name for each cluster of that namespace")
-	c := s.balancers("blue")
-	s.Expect(c).To(HaveLen(1))
-	other.remove("web")
-	other.waitForDeletion("web")
 	green.remove("web")
 	green.waitForDeletion("web")
 	s.Eventually(func() int { return len(s.balancers("green")) }).Should(BeZero())
+	s.Expect(s.balancers("blue")).To(HaveLen(1))
+	blue.waitForAddress("web", "172.19.4.10")
+
+	// A cluster with the name of another could get its addresses.
+	green.provider.kill()
+	green.start("--cluster-name=" + blue.name)
+	green.service("web")
+	green.waitForEvent("web", "set a unique --cluster-name for each cluster of that namespace")
+	s.Expect(s.balancers("blue")).To(HaveLen(1))
+	green.remove("web")
+	green.waitForDeletion("web")
 	s.Expect(s.balancers("blue")).To(HaveLen(1))
 	blue.waitForAddress("web", "172.19.4.10")
 }
