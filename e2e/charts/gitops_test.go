@@ -25,16 +25,22 @@ import (
 	"github.com/faultline-io/faultline/e2e/release"
 )
 
-// TestGitOpsExamplesAreValid applies the YAML of docs/gitops.md and templates/README.md to an API server that rejects unknown fields, with
-// the operator's and Flux's own CRDs, and renders the charts with the values in it.
-func TestGitOpsExamplesAreValid(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	api := newCluster(t,
+// gitOpsKinds returns the CRDs of the examples in docs/gitops.md: the operator's and Flux's own, and those of Argo CD.
+func gitOpsKinds(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	return []*apiextensionsv1.CustomResourceDefinition{
 		crdIn(t, "sigs.k8s.io/cluster-api-operator@v0.29.0", "operator.cluster.x-k8s.io_infrastructureproviders.yaml"),
 		crdIn(t, "github.com/fluxcd/source-controller@v1.7.3", "source.toolkit.fluxcd.io_ocirepositories.yaml"),
 		crdIn(t, "github.com/fluxcd/helm-controller@v1.4.0", "helm.toolkit.fluxcd.io_helmreleases.yaml"),
-		applications())
+		applications(),
+	}
+}
+
+// gitOpsExamplesAreValid applies the YAML of docs/gitops.md and templates/README.md to the API server, which rejects unknown fields, and
+// renders the charts with the values in it.
+func gitOpsExamplesAreValid(t *testing.T, api *cluster) {
+	t.Helper()
+	g := NewWithT(t)
 	page, err := os.ReadFile(filepath.Join(root, "docs", "gitops.md"))
 	g.Expect(err).NotTo(HaveOccurred())
 	rancher, err := os.ReadFile(filepath.Join(root, "templates", "README.md"))

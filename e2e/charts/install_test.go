@@ -5,6 +5,7 @@ package charts_test
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,11 +46,27 @@ func variants() map[string][]string {
 	}
 }
 
-func TestStrictAPIServerAcceptsObjects(t *testing.T) {
+// TestChartsAndExamplesOnAnAPIServer runs tests that do not disturb each other on one API server with the kinds of all third parties.
+func TestChartsAndExamplesOnAnAPIServer(t *testing.T) {
 	t.Parallel()
+	api := newCluster(t, slices.Concat(certManagerKinds(t), []*apiextensionsv1.CustomResourceDefinition{podMonitors()}, gitOpsKinds(t))...)
+	for name, test := range map[string]func(*testing.T, *cluster){
+		"a strict API server accepts the objects": acceptsObjects,
+		"GitOps examples are valid":               gitOpsExamplesAreValid,
+		"uninstalling provider charts keeps CRDs": providerChartsKeepCRDs,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, api)
+		})
+	}
+}
+
+// acceptsObjects creates the objects of the charts of Harvester in a dry run that rejects unknown fields.
+func acceptsObjects(t *testing.T, api *cluster) {
+	t.Helper()
 	g := NewWithT(t)
-	api := newCluster(t, append(certManagerKinds(t), podMonitors())...)
-	g.Expect(api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	g.Expect(client.IgnoreAlreadyExists(api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))).To(Succeed())
 	strict := client.WithFieldValidation(client.NewDryRunClient(api.Client), metav1.FieldValidationStrict)
 	for name, all := range variants() {
 		for _, values := range all {

@@ -154,11 +154,10 @@ func TestProviderChartRejectsInvalidValues(t *testing.T) {
 	}
 }
 
-// TestProviderChartsOnAnAPIServer installs the charts, updates and uninstalls them: the CRDs, and with them all clusters, stay.
-func TestProviderChartsOnAnAPIServer(t *testing.T) {
-	t.Parallel()
+// providerChartsKeepCRDs installs the charts, updates and uninstalls them: the CRDs, and with them all clusters, stay.
+func providerChartsKeepCRDs(t *testing.T, api *cluster) {
+	t.Helper()
 	g := NewWithT(t)
-	api := newCluster(t, certManagerKinds(t)...)
 	for provider, c := range providerCharts(t) {
 		_, err := api.install(t, provider+"-system", provider, c.chart, mustParse(t, c.values))
 		g.Expect(err).NotTo(HaveOccurred(), provider)
