@@ -153,10 +153,7 @@ const (
 )
 
 func environment(ctx context.Context, o Options, first int) (*envtest.Environment, error) {
-	env := &envtest.Environment{
-		Scheme: o.Scheme, CRDs: o.CRDs, ErrorIfCRDPathMissing: true,
-		ControlPlaneStartTimeout: startTimeout, ControlPlaneStopTimeout: stopTimeout,
-	}
+	env := &envtest.Environment{Scheme: o.Scheme, ControlPlaneStartTimeout: startTimeout, ControlPlaneStopTimeout: stopTimeout}
 	env.ControlPlane.GetAPIServer().ListenAddr = envtest.ListenAddr{Address: ports.Host, Port: strconv.Itoa(first + apiServerPort)}
 	env.ControlPlane.Etcd = &envtest.Etcd{URL: &url.URL{Scheme: "http", Host: address(first + etcdPort)}}
 	env.ControlPlane.Etcd.Configure().Set("listen-peer-urls", "http://"+address(first+etcdPeerPort))
@@ -169,21 +166,11 @@ func environment(ctx context.Context, o Options, first int) (*envtest.Environmen
 	if o.Configure != nil {
 		o.Configure(&env.ControlPlane)
 	}
-	if o.Config != "" {
-		env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join(o.Config, "crd", "bases"))
+	crds, err := definitions(ctx, o)
+	if err != nil {
+		return nil, err
 	}
-	if o.ClusterAPI || o.ControlPlane {
-		module, err := clusterAPI(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if o.ClusterAPI {
-			env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join(module, "core", "config", "crd", "bases"))
-		}
-		if o.ControlPlane {
-			env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, filepath.Join(module, "controlplane", "kubeadm", "config", "crd", "bases"))
-		}
-	}
+	env.CRDs = crds
 	if o.Webhooks || o.Serve != nil {
 		env.WebhookInstallOptions = envtest.WebhookInstallOptions{
 			Paths:            []string{filepath.Join(o.Config, "webhook", "manifests.yaml")},
@@ -193,16 +180,78 @@ func environment(ctx context.Context, o Options, first int) (*envtest.Environmen
 	return env, nil
 }
 
+// definitions returns the CRDs of the options. The API server processes the schemas of all of them whenever one is installed, so they have
+// no descriptions of fields, which are two thirds of their size.
+func definitions(ctx context.Context, o Options) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	crds, err := clusterAPI(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Config != "" {
+		own, err := read(filepath.Join(o.Config, "crd", "bases"))
+		if err != nil {
+			return nil, err
+		}
+		crds = append(crds, own...)
+	}
+	for _, crd := range o.CRDs {
+		crds = append(crds, crd.DeepCopy())
+	}
+	for _, crd := range crds {
+		for _, version := range crd.Spec.Versions {
+			if version.Schema != nil {
+				omitDescriptions(version.Schema.OpenAPIV3Schema)
+			}
+		}
+	}
+	return crds, nil
+}
+
+func read(folders ...string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	options := envtest.CRDInstallOptions{Paths: folders, ErrorIfPathMissing: true}
+	if err := envtest.ReadCRDFiles(&options); err != nil {
+		return nil, fmt.Errorf("reading CRDs: %w", err)
+	}
+	return options.CRDs, nil
+}
+
+func omitDescriptions(schema *apiextensionsv1.JSONSchemaProps) {
+	if schema == nil {
+		return
+	}
+	schema.Description = ""
+	for name, property := range schema.Properties {
+		omitDescriptions(&property)
+		schema.Properties[name] = property
+	}
+	if schema.Items != nil {
+		omitDescriptions(schema.Items.Schema)
+	}
+	if schema.AdditionalProperties != nil {
+		omitDescriptions(schema.AdditionalProperties.Schema)
+	}
+}
+
 func address(port int) string { return net.JoinHostPort(ports.Host, strconv.Itoa(port)) }
 
-// clusterAPI returns the folder of Cluster API's module, in the version that the module in the working directory requires.
-func clusterAPI(ctx context.Context) (string, error) {
+// clusterAPI returns the CRDs of Cluster API's module that the options name, in the version that the module in the working directory requires.
+func clusterAPI(ctx context.Context, o Options) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	if !o.ClusterAPI && !o.ControlPlane {
+		return nil, nil
+	}
 	const module = "sigs.k8s.io/cluster-api"
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
-		return "", fmt.Errorf("finding the module %s: %w", module, err)
+		return nil, fmt.Errorf("finding the module %s: %w", module, err)
 	}
-	return strings.TrimSpace(string(out)), nil
+	var folders []string
+	if o.ClusterAPI {
+		folders = append(folders, filepath.Join(strings.TrimSpace(string(out)), "core", "config", "crd", "bases"))
+	}
+	if o.ControlPlane {
+		folders = append(folders, filepath.Join(strings.TrimSpace(string(out)), "controlplane", "kubeadm", "config", "crd", "bases"))
+	}
+	return read(folders...)
 }
 
 // serve serves webhooks until end is called.
