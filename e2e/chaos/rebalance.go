@@ -15,10 +15,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/faultline-io/faultline/e2e/environment"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
-	"github.com/faultline-io/faultline/e2e/realprograms"
 )
 
 // rebalance runs all seeds. Its error lists every fault that was found.
@@ -35,8 +35,8 @@ func rebalance(ctx context.Context, options Options) error {
 	if !ok {
 		return fmt.Errorf("unknown control plane %q: must be %s", options.ControlPlane, strings.Join(ControlPlaneNames(), " or "))
 	}
-	with := realprograms.Options{Progress: options.Progress}
-	g := &environment{about: sited.Describe(), kind: kind}
+	with := environment.Options{Progress: options.Progress}
+	g := &commonEnvironment{about: sited.Describe(), kind: kind}
 	var err error
 	if err = kind.addTo(&with); err != nil {
 		return err
@@ -68,7 +68,7 @@ type results struct {
 	sum    counts
 }
 
-func (o *Options) runAll(ctx context.Context, g *environment, dir string) error {
+func (o *Options) runAll(ctx context.Context, g *commonEnvironment, dir string) error {
 	var r results
 	var group errgroup.Group
 	group.SetLimit(o.AtOnce)

@@ -45,7 +45,7 @@ const (
 // controlPlane is the control plane of one seed.
 type controlPlane struct {
 	script
-	environment *environment
+	environment *commonEnvironment
 	client      client.WithWatch
 	recorder    *recorder
 	infra       *unstructured.Unstructured // the provider's infrastructure cluster
@@ -77,7 +77,7 @@ type outcome struct {
 	machines []string
 }
 
-func (g *environment) run(ctx context.Context, s script) outcome {
+func (g *commonEnvironment) run(ctx context.Context, s script) outcome {
 	began := time.Now()
 	if _, is := g.sites.(provider.UnboundedCapacity); is {
 		s.capacity = roomy

@@ -12,17 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/environment"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/realprograms"
 )
 
 // restartPause is the minimum time between a restart of the manager and the next kill. All control planes share it.
 const restartPause = 3 * time.Second
 
-// environment is the management cluster of all control planes.
-type environment struct {
-	*realprograms.Environment
+// commonEnvironment is the management cluster of all control planes.
+type commonEnvironment struct {
+	*environment.Environment
 	about     provider.Description
 	kind      controlPlaneKind
 	template  string
@@ -36,13 +36,16 @@ type environment struct {
 
 // prepare starts the environment. The caller must close it, even on an error. The returned context ends when a part of the environment
 // fails.
-func (g *environment) prepare(ctx context.Context, sited provider.RebalanceProvider, with realprograms.Options) (_ context.Context, err error) {
+func (g *commonEnvironment) prepare(ctx context.Context, sited provider.RebalanceProvider, with environment.Options) (_ context.Context, err error) {
 	with.Provider, with.APIServer = sited, g.apiServer
-	with.Infrastructure = func(programs string) (_ realprograms.Infrastructure, err error) {
+	with.Infrastructure = func(programs string) (_ environment.Infrastructure, err error) {
 		g.sites, err = sited.MultiCluster(programs)
 		return g.sites, err
 	}
-	if g.Environment, ctx, err = realprograms.Start(ctx, with); err != nil {
+	if g.Environment, err = environment.New(ctx, with); err != nil {
+		return ctx, err
+	}
+	if ctx, err = g.Start(ctx); err != nil {
 		return ctx, err
 	}
 	if g.template, err = g.kind.template(g.Root, g.about, g.sites); err != nil {
@@ -56,7 +59,7 @@ func (g *environment) prepare(ctx context.Context, sited provider.RebalanceProvi
 }
 
 // kill kills the provider's manager and restarts it, unless it was restarted only recently. It reports whether it did.
-func (g *environment) kill(ctx context.Context) (bool, error) {
+func (g *commonEnvironment) kill(ctx context.Context) (bool, error) {
 	if !g.mu.TryLock() {
 		return false, nil
 	}
@@ -75,7 +78,7 @@ func (g *environment) kill(ctx context.Context) (bool, error) {
 }
 
 // kinds returns the kinds of the provider and of the control plane.
-func (g *environment) kinds() kinds {
+func (g *commonEnvironment) kinds() kinds {
 	found := kinds{controlPlane: g.kind}
 	for kind := range g.about.Kinds {
 		switch kind.Kind {

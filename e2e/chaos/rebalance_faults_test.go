@@ -39,7 +39,7 @@ func TestCapacityIsAddedWhenFaultsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			p := &controlPlane{script: script{seed: 7, domains: 2, capacity: test.room}, environment: &environment{sites: test.sites}}
+			p := &controlPlane{script: script{seed: 7, domains: 2, capacity: test.room}, environment: &commonEnvironment{sites: test.sites}}
 			p.recorder = &recorder{state: newState(), look: func(context.Context) []etcdMember { return nil }, heed: func(moment, moment) {}}
 			p.recorder.done(t.Context(), "begin", func(s *state) { s.moment.capacity = test.room % roomy })
 			g.Expect(p.addCapacity(t.Context())).To(Succeed())

@@ -13,8 +13,8 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/e2e/environment"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/realprograms"
 	"github.com/faultline-io/faultline/shared/machines"
 )
 
@@ -33,7 +33,7 @@ type controlPlaneKind struct {
 	object func() client.Object
 	list   func() client.ObjectList
 	// addTo adds the managers that the kind needs in addition to Cluster API's.
-	addTo func(options *realprograms.Options) error
+	addTo func(options *environment.Options) error
 }
 
 // DefaultControlPlane is the kind of control planes in RebalanceMode if none is named.
@@ -52,7 +52,7 @@ func kubeadm() controlPlaneKind {
 		ControlPlaneKind: machines.Kubeadm{}, upgraded: "v1.36.99", pauseReported: true,
 		object: func() client.Object { return &controlplanev1.KubeadmControlPlane{} },
 		list:   func() client.ObjectList { return &controlplanev1.KubeadmControlPlaneList{} },
-		addTo:  func(*realprograms.Options) error { return nil },
+		addTo:  func(*environment.Options) error { return nil },
 	}
 }
 
@@ -63,13 +63,9 @@ func rke2() controlPlaneKind {
 		lacks:  []act{rollOut}, // It has no field to replace all machines.
 		object: func() client.Object { return object.DeepCopy() },
 		list:   func() client.ObjectList { return listOf(object) },
-		addTo: func(options *realprograms.Options) error {
-			providers, err := realprograms.RKE2Of(os.Getenv)
-			if err != nil {
-				return err
-			}
-			providers.AddTo(options)
-			return nil
+		addTo: func(options *environment.Options) error {
+			_, err := environment.AddRKE2(options)
+			return err
 		},
 	}
 }

@@ -18,9 +18,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/workload"
 )
 
 // Options select the provider and what to show.
@@ -105,85 +103,9 @@ func (o Options) check(root string) error {
 // ErrInterrupted is the error of a step that was interrupted by the context of Run. Nothing is kept in that case.
 var ErrInterrupted = errors.New("interrupted")
 
-// startInfrastructure starts the simulated infrastructure of the cluster's machines.
-func (d *demo) startInfrastructure() (err error) {
-	if several, able := d.options.Provider.(provider.SeveralInfrastructures); able && d.scenario.several {
-		d.infrastructure, err = several.SimulateSeveral()
-	} else {
-		d.infrastructure, err = d.options.Provider.Simulate(d.builder.AssetsDir())
-	}
-	if err != nil {
-		return err
-	}
-	d.setup, err = d.infrastructure.Setup(d.dir)
-	return err
-}
-
-// startManagement starts the management cluster and the simulator of the workload clusters.
-func (d *demo) startManagement(ctx context.Context) error {
-	source, version, err := d.builder.ClusterAPI(ctx)
-	if err != nil {
-		return err
-	}
-	objects, err := d.options.Provider.Objects()
-	if err != nil {
-		return err
-	}
-	manager := completed(managementcluster.Provider(d.programs, d.builder.Root, d.about.Name), d.setup, objects)
-	manager.Args = append(manager.Args, managementcluster.KubeadmVersion(version))
-	components := append(managementcluster.ClusterAPI(d.programs, source, version), manager)
-	for i := range components {
-		components[i].Deployment = true // for kubectl fd version and preflight
-	}
-	d.management, err = managementcluster.Start(ctx, managementcluster.Options{
-		Dir: d.dir, Programs: d.programs, Progress: d.reporter.Note, Components: components,
-	})
-	if err != nil {
-		return err
-	}
-	d.watchManagement()
-	d.workload, err = workload.New(ctx, d.management.RESTConfig, workload.Options{Log: d.log})
-	if err != nil {
-		return fmt.Errorf("preparing workload clusters: %w", err)
-	}
-	d.background.Go(func() {
-		if err := d.workload.Start(d.life); err != nil {
-			d.end(fmt.Errorf("simulating workload clusters: %w", err))
-		}
-	})
-	return d.join(ctx)
-}
-
-// join connects the infrastructure to the management cluster.
-func (d *demo) join(ctx context.Context) error {
-	run, err := d.infrastructure.Join(ctx, d.management, d.workload)
-	if err != nil {
-		return fmt.Errorf("preparing %s: %w", d.about.System, err)
-	}
-	if run != nil {
-		d.background.Go(func() {
-			if err := run(d.life); err != nil {
-				d.end(fmt.Errorf("simulating %s: %w", d.about.System, err))
-			}
-		})
-	}
-	return nil
-}
-
-// watchManagement ends the demo when a process of the management cluster exits unexpectedly.
-func (d *demo) watchManagement() {
-	d.background.Go(func() {
-		select {
-		case <-d.management.Failed():
-			d.end(d.management.Err())
-		case <-d.life.Done():
-		}
-	})
-}
-
 // keep leaves everything running for inspection until the demo is interrupted or a process exits.
 func (d *demo) keep(failed error) {
-	if d.management == nil || d.life.Err() != nil {
+	if !d.running() || d.life.Err() != nil {
 		return
 	}
 	d.reporter.Begin("Everything keeps running; Ctrl-C stops and removes it")
@@ -193,25 +115,18 @@ func (d *demo) keep(failed error) {
 		}
 	}
 	d.reporter.Note("in another shell:")
-	d.reporter.Note("  export KUBECONFIG=" + d.management.Kubeconfig)
-	for _, line := range d.setup.Access {
+	d.reporter.Note("  export KUBECONFIG=" + d.Management.Kubeconfig)
+	for _, line := range d.Setup.Access {
 		d.reporter.Note("  " + line)
 	}
 	<-d.life.Done()
-	d.reporter.End(d.management.Err())
+	d.reporter.End(d.Management.Err())
 }
 
-// close stops everything, managers first.
+// close stops everything.
 func (d *demo) close() {
-	if d.management != nil {
-		d.management.Stop()
+	if d.client != nil {
+		d.client.Stop()
 	}
-	d.end(errEnded)
-	d.background.Wait()
-	if d.infrastructure != nil {
-		d.infrastructure.Close()
-	}
+	d.Close()
 }
-
-// errEnded is the cause of ending the background work after success.
-var errEnded = errors.New("the demo has ended")

@@ -38,7 +38,7 @@ func Explain(err error) string {
 // clusterAPIObjects lists all objects of Cluster API and of the providers, of any kind.
 func (d *demo) clusterAPIObjects(ctx context.Context) ([]unstructured.Unstructured, error) {
 	var crds apiextensionsv1.CustomResourceDefinitionList
-	if err := d.management.Client.List(ctx, &crds); err != nil {
+	if err := d.Management.Client.List(ctx, &crds); err != nil {
 		return nil, fmt.Errorf("listing CRDs: %w", err)
 	}
 	var objects []unstructured.Unstructured
@@ -50,7 +50,7 @@ func (d *demo) clusterAPIObjects(ctx context.Context) ([]unstructured.Unstructur
 		list.SetGroupVersionKind(schema.GroupVersionKind{
 			Group: crd.Spec.Group, Version: storageVersion(crd), Kind: crd.Spec.Names.ListKind,
 		})
-		if err := d.management.Client.List(ctx, list); err != nil {
+		if err := d.Management.Client.List(ctx, list); err != nil {
 			return nil, fmt.Errorf("listing %s: %w", crd.Spec.Names.Plural, err)
 		}
 		objects = append(objects, list.Items...)

@@ -32,7 +32,7 @@ func (d *demo) domains() []string {
 func (d *demo) infrastructureCluster(ctx context.Context) (*unstructured.Unstructured, faultlinev1.DistributionStatus, error) {
 	known := faultlinev1.DistributionStatus{}
 	object := d.infrastructureObject()
-	if err := d.management.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+	if err := d.Management.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return nil, known, fmt.Errorf("reading the infrastructure cluster: %w", err)
 	}
 	fields, _, err := unstructured.NestedMap(object.Object, "status", "distribution")
@@ -60,7 +60,7 @@ func (d *demo) want(ctx context.Context, spec map[string]any) error {
 	if err != nil {
 		return err
 	}
-	if err := d.management.Client.Patch(ctx, d.infrastructureObject(), client.RawPatch(types.MergePatchType, body)); err != nil {
+	if err := d.Management.Client.Patch(ctx, d.infrastructureObject(), client.RawPatch(types.MergePatchType, body)); err != nil {
 		return fmt.Errorf("updating the infrastructure cluster: %w", err)
 	}
 	return nil
@@ -69,7 +69,7 @@ func (d *demo) want(ctx context.Context, spec map[string]any) error {
 // addDomain adds the withheld failure domain to the cluster.
 func (d *demo) addDomain(ctx context.Context) error {
 	for _, object := range d.later {
-		if err := d.management.Client.Create(ctx, object); err != nil {
+		if err := d.Management.Client.Create(ctx, object); err != nil {
 			return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 		d.objects = append([]*unstructured.Unstructured{object}, d.objects...)

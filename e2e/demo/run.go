@@ -6,8 +6,8 @@ package demo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,9 +17,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/demo/internal/report"
 	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
-	"github.com/faultline-io/faultline/e2e/managementcluster"
+	"github.com/faultline-io/faultline/e2e/environment"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/workload"
 	"github.com/faultline-io/faultline/e2e/writer"
 )
 
@@ -34,24 +33,18 @@ const (
 
 // demo is the state of one run.
 type demo struct {
+	*environment.Environment
+
 	options  Options
-	builder  *binaries.Builder
-	programs binaries.Paths
 	dir      string
-	log      logr.Logger
 	reporter *report.Reporter
 	began    time.Time
 
 	about          provider.Description
 	infrastructure provider.Simulation
-	setup          provider.Setup
-	management     *managementcluster.Cluster
-	workload       *workload.Simulator
 
-	// life is the context of the steps and of background work; end ends it.
-	life       context.Context //nolint:containedctx // The struct represents a run of the demo.
-	end        context.CancelCauseFunc
-	background sync.WaitGroup
+	// life is the context of the steps and of background work.
+	life context.Context //nolint:containedctx // The struct represents a run of the demo.
 	// interrupted reports whether the context of Run has ended.
 	interrupted func() bool
 
@@ -87,12 +80,14 @@ func newDemo(ctx context.Context, options Options, dir string, log logr.Logger) 
 	if err := errors.Join(told.check(options), options.check(builder.Root)); err != nil {
 		return nil, err
 	}
-	programs, err := builder.Ensure(ctx, options.Provider.Describe().ManagementPrograms()...)
+	s := emptyDemo(ctx, options, dir)
+	s.about = options.Provider.Describe()
+	s.Environment, err = environment.New(ctx, environment.Options{
+		Provider: options.Provider, Infrastructure: s.simulate, Dir: dir, Progress: options.Out, Step: s.reporter.Note, Log: log.WithName("workload"),
+	})
 	if err != nil {
 		return nil, err
 	}
-	s := emptyDemo(ctx, options, dir)
-	s.builder, s.programs, s.log, s.about = builder, programs, log.WithName("workload"), options.Provider.Describe()
 	if s.scenario = told; told.withheld != nil {
 		s.withheld = told.withheld(s.about.Domains)
 	}
@@ -105,10 +100,9 @@ func newDemo(ctx context.Context, options Options, dir string, log logr.Logger) 
 // emptyDemo returns a demo without programs.
 func emptyDemo(ctx context.Context, options Options, dir string) *demo {
 	s := &demo{
-		options: options, dir: dir, began: time.Now(), cluster: client.ObjectKey{Namespace: namespace, Name: clusterName},
+		options: options, dir: dir, began: time.Now(), life: ctx, cluster: client.ObjectKey{Namespace: namespace, Name: clusterName},
 	}
 	s.reporter = report.New(options.Out, s.began)
-	s.life, s.end = context.WithCancelCause(ctx)
 	s.interrupted = func() bool { return ctx.Err() != nil }
 	return s
 }
@@ -134,7 +128,7 @@ func (d *demo) fail(failed step, err error) error {
 		return &StepError{Step: failed.name, Err: ErrInterrupted}
 	}
 	failure := &StepError{Step: failed.name, Err: err, Logs: filepath.Join(d.dir, "logs")}
-	if d.management != nil {
+	if d.running() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(d.life), diagnosisLimit)
 		defer cancel()
 		failure.Diagnosis = d.diagnose(ctx)
@@ -157,29 +151,46 @@ func (d *demo) steps() []step {
 	return append(steps, step{"The cluster is deleted and nothing is left", 4 * time.Minute, d.remove})
 }
 
-// begin starts everything that the cluster needs.
-func (d *demo) begin(ctx context.Context) error {
-	if err := d.startInfrastructure(); err != nil {
+// simulate starts the simulated infrastructure of the cluster's machines.
+func (d *demo) simulate(programs string) (_ environment.Infrastructure, err error) {
+	if several, able := d.options.Provider.(provider.SeveralInfrastructures); able && d.scenario.several {
+		d.infrastructure, err = several.SimulateSeveral()
+	} else {
+		d.infrastructure, err = d.options.Provider.Simulate(programs)
+	}
+	return d.infrastructure, err
+}
+
+// begin starts everything that the cluster needs. It runs until the demo ends.
+func (d *demo) begin(ctx context.Context) (err error) {
+	if d.life, err = d.Start(d.life); err != nil {
 		return err
 	}
-	if err := d.startManagement(ctx); err != nil {
-		return err
+	run, err := d.infrastructure.Join(ctx, d.Management, d.Workload)
+	if err != nil {
+		return fmt.Errorf("preparing %s: %w", d.about.System, err)
 	}
-	d.background.Go(d.show)
+	if run != nil {
+		d.Go(d.life, d.about.System, run) //nolint:contextcheck // It runs until the demo ends.
+	}
+	d.Go(d.life, "a view", d.show) //nolint:contextcheck // It runs until the demo ends.
 	return nil
 }
 
+// running reports whether the management cluster was started.
+func (d *demo) running() bool { return d.Environment != nil && d.Management != nil }
+
 // show refreshes the view periodically.
-func (d *demo) show() {
+func (d *demo) show(ctx context.Context) error {
 	tick := time.NewTicker(observeEvery)
 	defer tick.Stop()
 	for {
-		if now, err := d.observe(d.life); err == nil {
+		if now, err := d.observe(ctx); err == nil {
 			d.reporter.Show(now)
 		}
 		select {
-		case <-d.life.Done():
-			return
+		case <-ctx.Done():
+			return nil
 		case <-tick.C:
 		}
 	}

@@ -62,7 +62,7 @@ type scaledDeployment struct {
 	key  client.ObjectKey
 }
 
-func (w *scaledDeployment) client() client.Client { return w.demo.management.Client }
+func (w *scaledDeployment) client() client.Client { return w.demo.Management.Client }
 
 // create enables spreading of workers in the cluster, and creates some from the templates of its other workers.
 func (w *scaledDeployment) create(ctx context.Context) {

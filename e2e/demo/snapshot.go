@@ -12,7 +12,7 @@ import (
 
 // observe takes a snapshot.
 func (d *demo) observe(ctx context.Context) (snapshot.Snapshot, error) {
-	return snapshot.Take(ctx, d.management.Client, snapshot.Cluster{
+	return snapshot.Take(ctx, d.Management.Client, snapshot.Cluster{
 		ObjectKey: d.cluster, Domains: d.domains(), Infrastructure: d.infrastructure, System: d.about.System,
 	})
 }

@@ -59,7 +59,7 @@ func (d *demo) domainIs(ctx context.Context, domain snapshot.Domain, good bool) 
 func (d *demo) domainCondition(ctx context.Context, name string) (metav1.Condition, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(*d.about.DomainKind)
-	if err := d.management.Client.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
+	if err := d.Management.Client.Get(ctx, client.ObjectKey{Name: name}, object); err != nil {
 		return metav1.Condition{}, err
 	}
 	ready, err := conditions.UnstructuredGet(object, clusterv1.ReadyCondition)
@@ -93,7 +93,7 @@ func (d *demo) callsSoFar() map[string]int {
 // down, unless that is "", need not be ready.
 func (d *demo) complete(ctx context.Context, down string, required ...string) (missing string, err error) {
 	var cluster clusterv1.Cluster
-	if err := d.management.Client.Get(ctx, d.cluster, &cluster); err != nil {
+	if err := d.Management.Client.Get(ctx, d.cluster, &cluster); err != nil {
 		return "", err
 	}
 	now, err := d.observe(ctx)
@@ -202,7 +202,7 @@ func (d *demo) replace(ctx context.Context) error {
 // letGo deletes a machine, and does what a user must do before it can be deleted.
 func (d *demo) letGo(ctx context.Context, m snapshot.Machine) error {
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: d.cluster.Namespace, Name: m.Name}}
-	if err := d.management.Client.Delete(ctx, machine); err != nil {
+	if err := d.Management.Client.Delete(ctx, machine); err != nil {
 		return fmt.Errorf("deleting Machine %s: %w", m.Name, err)
 	}
 	d.reporter.Note("deleted Machine " + m.Name)
@@ -237,14 +237,14 @@ func (d *demo) noteReplacement(now snapshot.Snapshot, known map[string]bool) {
 // remove deletes the cluster, then the other applied objects, and waits until nothing is left in the infrastructure and in the API.
 func (d *demo) remove(ctx context.Context) error {
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: d.cluster.Namespace, Name: d.cluster.Name}}
-	if err := d.management.Client.Delete(ctx, cluster); err != nil {
+	if err := d.Management.Client.Delete(ctx, cluster); err != nil {
 		return fmt.Errorf("deleting Cluster %s: %w", d.cluster.Name, err)
 	}
 	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
 		if what, err := d.infrastructure.Leftovers(ctx); what != "" || err != nil {
 			return what, err
 		}
-		err := d.management.Client.Get(ctx, d.cluster, cluster)
+		err := d.Management.Client.Get(ctx, d.cluster, cluster)
 		if !apierrors.IsNotFound(err) {
 			return "Cluster " + d.cluster.Name + " still exists", err
 		}
@@ -267,7 +267,7 @@ func (d *demo) remove(ctx context.Context) error {
 func (d *demo) removeApplied(ctx context.Context) error {
 	var refused []error
 	for _, object := range slices.Backward(d.objects) {
-		if err := d.management.Client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+		if err := d.Management.Client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
 			refused = append(refused, fmt.Errorf("deleting %s %s: %w", object.GetKind(), object.GetName(), err))
 		}
 	}

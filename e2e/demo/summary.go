@@ -25,7 +25,7 @@ func (d *demo) summary() string {
 	}
 	fmt.Fprintln(&text, "\nSummary")
 	text.WriteString(report.Timings(d.timings, time.Since(d.began)))
-	processes := append(d.management.Processes(), managementcluster.Self("demo"))
+	processes := append(d.Management.Processes(), managementcluster.Self("demo"))
 	fmt.Fprintf(&text, "  memory: %s\n", report.Memory(processes))
 	if _, counted := d.infrastructure.(provider.Counter); counted {
 		fmt.Fprintf(&text, "  calls to %s: %s\n", d.about.System, d.calls.Words())

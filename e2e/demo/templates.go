@@ -7,16 +7,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
@@ -35,7 +30,7 @@ func (d *demo) templates() []string {
 		names = []string{"clusterclass-faultline-" + d.about.Name + ".yaml", name}
 	}
 	for i := range names {
-		names[i] = filepath.Join(d.builder.Root, "templates", d.about.Name, names[i])
+		names[i] = filepath.Join(d.Root, "templates", d.about.Name, names[i])
 	}
 	return names
 }
@@ -67,22 +62,10 @@ func flavorsOf(root string, about provider.Description) ([]string, error) {
 
 // apply creates the objects of the templates, with variables substituted as clusterctl does.
 func (d *demo) apply(ctx context.Context) error {
-	host, port, err := d.workload.Endpoint(d.cluster.Namespace, d.cluster.Name)
-	if err != nil {
-		return fmt.Errorf("choosing the control plane's endpoint: %w", err)
-	}
-	variables := map[string]string{
-		"CLUSTER_NAME":                 d.cluster.Name,
-		"NAMESPACE":                    d.cluster.Namespace,
-		"KUBERNETES_VERSION":           binaries.KubernetesVersion,
-		"CONTROL_PLANE_ENDPOINT_IP":    host,
-		"CONTROL_PLANE_ENDPOINT_PORT":  strconv.Itoa(port),
-		"FAILURE_DOMAIN_GRACE_SECONDS": strconv.Itoa(graceSeconds),
-		"FAILURE_DOMAIN_HOLD_SECONDS":  strconv.Itoa(holdSeconds),
-	}
-	maps.Copy(variables, d.setup.Variables)
 	for _, file := range d.templates() {
-		objects, err := fill(file, variables)
+		objects, err := d.Fill(file, d.cluster, map[string]string{
+			"FAILURE_DOMAIN_GRACE_SECONDS": strconv.Itoa(graceSeconds), "FAILURE_DOMAIN_HOLD_SECONDS": strconv.Itoa(holdSeconds),
+		})
 		if err != nil {
 			return err
 		}
@@ -90,7 +73,7 @@ func (d *demo) apply(ctx context.Context) error {
 			return err
 		}
 		for _, object := range objects {
-			if err := d.management.Client.Create(ctx, object); err != nil {
+			if err := d.Management.Client.Create(ctx, object); err != nil {
 				return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
 			}
 			d.objects = append(d.objects, object)
@@ -98,17 +81,4 @@ func (d *demo) apply(ctx context.Context) error {
 		d.reporter.Note(fmt.Sprintf("%d objects of %s", len(objects), filepath.Base(file)))
 	}
 	return nil
-}
-
-// fill reads a template and substitutes variables.
-func fill(file string, variables map[string]string) ([]*unstructured.Unstructured, error) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading a template: %w", err)
-	}
-	objects, err := managementcluster.Fill(content, variables)
-	if err != nil {
-		return nil, fmt.Errorf("filling in %s: %w", file, err)
-	}
-	return objects, nil
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
 
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
 )
@@ -164,11 +165,7 @@ func filledWith(t *testing.T, content []byte, others map[string]string) []*unstr
 		}
 	}
 	maps.Copy(values, map[string]string{"KUBERNETES_VERSION": "v1.36.3", "CONTROL_PLANE_ENDPOINT_IP": "192.0.2.1"})
-	file := filepath.Join(t.TempDir(), "template.yaml")
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	objects, err := fill(file, values)
+	objects, err := managementcluster.Fill(content, values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,6 +332,6 @@ func distributionOf(t *testing.T, files map[string][]byte, template []byte, with
 
 func TestFillNamesTheMissingVariable(t *testing.T) {
 	g := NewWithT(t)
-	_, err := fill(filepath.Join(templateFolder("vsphere"), "cluster-template.yaml"), map[string]string{"CLUSTER_NAME": "demo"})
+	_, err := managementcluster.Fill(templateFiles(t, "vsphere")["cluster-template.yaml"], map[string]string{"CLUSTER_NAME": "demo"})
 	g.Expect(err).To(MatchError(And(ContainSubstring("VSPHERE_SERVER"), Not(ContainSubstring("CLUSTER_NAME")))))
 }

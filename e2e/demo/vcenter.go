@@ -23,7 +23,7 @@ const someWrites = 10
 
 // startWriting makes a client write to the cluster until writesKept or the end of the demo.
 func (d *demo) startWriting(ctx context.Context) error {
-	content, err := kubeconfig.FromSecret(ctx, d.management.Client, d.cluster)
+	content, err := kubeconfig.FromSecret(ctx, d.Management.Client, d.cluster)
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig of the cluster: %w", err)
 	}
@@ -34,10 +34,6 @@ func (d *demo) startWriting(ctx context.Context) error {
 	if d.client, err = writer.Start(d.life, config); err != nil { //nolint:contextcheck // The client writes until the demo ends.
 		return err
 	}
-	d.background.Go(func() {
-		<-d.life.Done()
-		d.client.Stop()
-	})
 	d.reporter.Note(fmt.Sprintf("a client creates a ConfigMap every %s", writer.Every))
 	return provider.Until(ctx, d.awaitWrites(someWrites))
 }
@@ -104,7 +100,7 @@ func (d *demo) serverNamed(ctx context.Context) (missing string, err error) {
 
 // quorum verifies that etcd has lost the member of the failed machine, and only this one.
 func (d *demo) quorum(ctx context.Context) error {
-	members, err := d.workload.Members(ctx, d.cluster)
+	members, err := d.Workload.Members(ctx, d.cluster)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (d *demo) workerWaits(ctx context.Context) error {
 			return missing, err
 		}
 		var machine clusterv1.Machine
-		if err := d.management.Client.Get(ctx, client.ObjectKey{Namespace: d.cluster.Namespace, Name: replacement}, &machine); err != nil {
+		if err := d.Management.Client.Get(ctx, client.ObjectKey{Namespace: d.cluster.Namespace, Name: replacement}, &machine); err != nil {
 			return "", err
 		}
 		if waits = snapshot.WaitsFor(d.failed.Domain, machine.Status.Conditions); waits == "" {

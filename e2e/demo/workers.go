@@ -70,7 +70,7 @@ func (d *demo) logical(number int) func(context.Context) error {
 // keys returns the logical failure domain of each worker.
 func (d *demo) keys(ctx context.Context) (map[string]string, error) {
 	var machines clusterv1.MachineList
-	err := d.management.Client.List(ctx, &machines, client.InNamespace(d.cluster.Namespace),
+	err := d.Management.Client.List(ctx, &machines, client.InNamespace(d.cluster.Namespace),
 		client.MatchingLabels{clusterv1.MachineDeploymentNameLabel: d.deployment})
 	if err != nil {
 		return nil, fmt.Errorf("listing the machines of MachineDeployment %s: %w", d.deployment, err)

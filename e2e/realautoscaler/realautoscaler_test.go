@@ -27,9 +27,9 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/e2e/environment"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
-	"github.com/faultline-io/faultline/e2e/realprograms"
 )
 
 const (
@@ -52,7 +52,7 @@ func capacity(of string) corev1.ResourceList {
 
 // fixture is a part of the test of one provider.
 type fixture struct {
-	*realprograms.Fixture
+	*environment.Fixture
 	about      provider.Description
 	simulation provider.Simulation
 	// zone is the failure domain of the MachineDeployment that must grow.
@@ -67,15 +67,15 @@ func TestTheRealAutoscaler(t *testing.T) {
 		about := p.Describe()
 		t.Run(about.Name, func(t *testing.T) {
 			var simulation provider.Simulation
-			realprograms.Sequence(t, realprograms.Options{
+			environment.Sequence(t, environment.Options{
 				Provider: p,
-				Infrastructure: func(programs string) (_ realprograms.Infrastructure, err error) {
+				Infrastructure: func(programs string) (_ environment.Infrastructure, err error) {
 					simulation, err = p.Simulate(programs)
 					return simulation, err
 				},
-			}, func(f *realprograms.Fixture) *fixture {
+			}, func(f *environment.Fixture) *fixture {
 				return &fixture{Fixture: f, about: about, simulation: simulation, zone: about.Domains[1], capacity: capacity(about.Name)}
-			}, []realprograms.Part[*fixture]{
+			}, []environment.Part[*fixture]{
 				{Name: "creates a cluster without workers", Run: (*fixture).create},
 				{Name: "adds no machine that is too small", Run: (*fixture).refusesSize},
 				{Name: "adds no machine in another zone", Run: (*fixture).refusesZone},
@@ -102,7 +102,7 @@ func (w *fixture) create(ctx context.Context) {
 		}
 		w.Expect(w.Client.Create(ctx, object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
 	}
-	w.Expect(w.Client.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: realprograms.Namespace, Name: account}})).To(Succeed())
+	w.Expect(w.Client.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: environment.Namespace, Name: account}})).To(Succeed())
 	w.Go(ctx, "the autoscaler", w.autoscale)
 }
 
@@ -114,7 +114,7 @@ func (w *fixture) autoscale(ctx context.Context) error {
 	}
 	defer func() { _ = log.Close() }()
 	command := exec.CommandContext(ctx, os.Getenv(programVariable), "--cloud-provider=clusterapi", "--kubeconfig="+w.Management.Kubeconfig,
-		"--node-group-auto-discovery=clusterapi:namespace="+realprograms.Namespace+",clusterName="+realprograms.Name, "--leader-elect=false",
+		"--node-group-auto-discovery=clusterapi:namespace="+environment.Namespace+",clusterName="+environment.Name, "--leader-elect=false",
 		"--address=127.0.0.1:0", "--scan-interval=1s", "--scale-down-enabled=false", "--write-status-configmap=false", "--v=4",
 		// Hosts may not be inspected in the first loop, which the next event does not repeat otherwise.
 		"--record-duplicated-events", "--kube-client-qps=100", "--kube-client-burst=100")
@@ -187,7 +187,7 @@ func (w *fixture) fitting() corev1.ResourceList {
 
 // pod creates a Pod for a zone that no Node can run, as the scheduler reports.
 func (w *fixture) pod(ctx context.Context, name, zone string, requests corev1.ResourceList) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: realprograms.Namespace, Name: name}, Spec: corev1.PodSpec{
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: environment.Namespace, Name: name}, Spec: corev1.PodSpec{
 		ServiceAccountName: account, AutomountServiceAccountToken: new(false),
 		NodeSelector: map[string]string{corev1.LabelTopologyZone: zone, corev1.LabelArchStable: "amd64", corev1.LabelOSStable: "linux"},
 		Containers:   []corev1.Container{{Name: "main", Image: "main", Resources: corev1.ResourceRequirements{Requests: requests}}},

@@ -26,15 +26,15 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/e2e/environment"
 	"github.com/faultline-io/faultline/e2e/provider/metal3"
-	"github.com/faultline-io/faultline/e2e/realprograms"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator/ironic"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
 const (
-	namespace, name = realprograms.Namespace, realprograms.Name
+	namespace, name = environment.Namespace, environment.Name
 	// hostsPerRack allows for a control-plane machine, a worker, and a replacement.
 	hostsPerRack = 4
 	// lost is the rack that loses power; it has no worker.
@@ -45,7 +45,7 @@ const (
 
 // fixture is a part of the test.
 type fixture struct {
-	*realprograms.Fixture
+	*environment.Fixture
 	racks *metal3.OperatorSimulation
 }
 
@@ -56,10 +56,10 @@ func TestTheRealOperator(t *testing.T) {
 	g.Expect(operator.Release).NotTo(BeEmpty(), "FAULTLINE_BMO_RELEASE must name the kustomize folder of its release")
 	racks, err := metal3.NewOperatorSimulation(hostsPerRack, operator)
 	g.Expect(err).NotTo(HaveOccurred())
-	options := realprograms.Options{Provider: metal3.Provider{}, Infrastructure: func(string) (realprograms.Infrastructure, error) { return racks, nil }}
-	realprograms.Sequence(t, options, func(f *realprograms.Fixture) *fixture {
+	options := environment.Options{Provider: metal3.Provider{}, Infrastructure: func(string) (environment.Infrastructure, error) { return racks, nil }}
+	environment.Sequence(t, options, func(f *environment.Fixture) *fixture {
 		return &fixture{Fixture: f, racks: racks}
-	}, []realprograms.Part[*fixture]{
+	}, []environment.Part[*fixture]{
 		{Name: "creates a cluster over three racks", Run: (*fixture).create},
 		{Name: "copies labels of hosts to Nodes", Run: (*fixture).copiesLabels},
 		{Name: "gives a worker's successor the same host", Run: (*fixture).reusesHost},

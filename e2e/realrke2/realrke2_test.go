@@ -10,7 +10,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -24,9 +23,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
+	"github.com/faultline-io/faultline/e2e/environment"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/vsphere"
-	"github.com/faultline-io/faultline/e2e/realprograms"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
@@ -34,26 +33,25 @@ import (
 // replicas is the number of machines of the control plane, quorum the majority of their etcd members.
 const replicas, quorum = 3, 2
 
-const namespace, name = realprograms.Namespace, realprograms.Name
+const namespace, name = environment.Namespace, environment.Name
 
 // fixture is a part of the test.
 type fixture struct {
-	*realprograms.Fixture
+	*environment.Fixture
 	vcenter provider.Simulation
 	release string
 }
 
 func TestTheRealRKE2(t *testing.T) {
 	g := NewWithT(t)
-	rke2, err := realprograms.RKE2Of(os.Getenv)
-	g.Expect(err).NotTo(HaveOccurred())
 	vcenter, err := vsphere.Provider{}.Simulate("")
 	g.Expect(err).NotTo(HaveOccurred())
-	options := realprograms.Options{Provider: vsphere.Provider{}, Infrastructure: func(string) (realprograms.Infrastructure, error) { return vcenter, nil }}
-	rke2.AddTo(&options)
-	realprograms.Sequence(t, options, func(f *realprograms.Fixture) *fixture {
-		return &fixture{Fixture: f, vcenter: vcenter, release: rke2.Release}
-	}, []realprograms.Part[*fixture]{
+	options := environment.Options{Provider: vsphere.Provider{}, Infrastructure: func(string) (environment.Infrastructure, error) { return vcenter, nil }}
+	release, err := environment.AddRKE2(&options)
+	g.Expect(err).NotTo(HaveOccurred())
+	environment.Sequence(t, options, func(f *environment.Fixture) *fixture {
+		return &fixture{Fixture: f, vcenter: vcenter, release: release}
+	}, []environment.Part[*fixture]{
 		{Name: "accepts upstream's template", Run: (*fixture).acceptsUpstream},
 		{Name: "creates one machine in each zone", Run: (*fixture).create},
 		{Name: "moves one machine out of an evicted zone", Run: (*fixture).evicts},

@@ -1,10 +1,10 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package realprograms runs the manager of one of our providers with Cluster API's managers, and with further upstream managers. All of
+// Package environment runs the manager of one of our providers with Cluster API's managers, and with further upstream managers. All of
 // them are the real programs with the CRDs, RBAC rules and webhooks of their releases. The infrastructure is simulated in this process, and
 // workload clusters are kept in memory.
-package realprograms
+package environment
 
 import (
 	"context"
@@ -46,6 +46,10 @@ type Options struct {
 	Dir string
 	// Progress receives the output of builds.
 	Progress io.Writer
+	// Step, unless nil, is called after each completed step of the start.
+	Step func(message string)
+	// Log is the logger of the simulator of workload clusters. Without one, nothing is logged.
+	Log logr.Logger
 }
 
 // Environment is a management cluster with a provider.
@@ -56,20 +60,39 @@ type Environment struct {
 	Workload   *workload.Simulator
 	// Root is the root folder of the repository.
 	Root string
+	// Setup has the settings of the infrastructure.
+	Setup provider.Setup
 
+	options        Options
+	programs       binaries.Paths
+	source         string // of Cluster API, in its version
+	version        string
+	assets         string
 	infrastructure Infrastructure
-	setup          provider.Setup
 	background     sync.WaitGroup
 	end            context.CancelCauseFunc
 }
 
-// Start starts an environment. The caller must close the returned environment, even on an error. The returned context ends when a part of
-// the environment fails.
-func Start(ctx context.Context, options Options) (*Environment, context.Context, error) {
-	e := &Environment{}
+// New returns an environment that is not started. It builds the programs that are missing or outdated.
+func New(ctx context.Context, options Options) (*Environment, error) {
+	builder, err := binaries.New(options.Progress)
+	if err != nil {
+		return nil, err
+	}
+	e := &Environment{Root: builder.Root, options: options}
+	if e.programs, err = builder.Ensure(ctx, options.Provider.Describe().ManagementPrograms()...); err != nil {
+		return nil, err
+	}
+	e.assets = builder.AssetsDir()
+	e.source, e.version, err = builder.ClusterAPI(ctx)
+	return e, err
+}
+
+// Start starts the environment. The caller must close it, even on an error. The returned context ends when a part of the environment fails.
+func (e *Environment) Start(ctx context.Context) (context.Context, error) {
 	ctx, e.end = context.WithCancelCause(ctx)
-	if err := e.start(ctx, options); err != nil {
-		return e, ctx, err
+	if err := e.start(ctx); err != nil {
+		return ctx, err
 	}
 	e.background.Go(func() {
 		select {
@@ -79,55 +102,41 @@ func Start(ctx context.Context, options Options) (*Environment, context.Context,
 		}
 	})
 	e.Go(ctx, "workload clusters", e.Workload.Start)
-	return e, ctx, nil
+	return ctx, nil
 }
 
-func (e *Environment) start(ctx context.Context, options Options) error {
-	builder, err := binaries.New(options.Progress)
-	if err != nil {
+func (e *Environment) start(ctx context.Context) (err error) {
+	options := e.options
+	if e.infrastructure, err = options.Infrastructure(e.assets); err != nil {
 		return err
 	}
-	e.Root = builder.Root
-	about := options.Provider.Describe()
-	programs, err := builder.Ensure(ctx, about.ManagementPrograms()...)
-	if err != nil {
+	if e.Setup, err = e.infrastructure.Setup(options.Dir); err != nil {
 		return err
 	}
-	source, version, err := builder.ClusterAPI(ctx)
-	if err != nil {
-		return err
-	}
-	infrastructure, err := options.Infrastructure(builder.AssetsDir())
-	if err != nil {
-		return err
-	}
-	e.infrastructure = infrastructure
-	if e.setup, err = e.infrastructure.Setup(options.Dir); err != nil {
-		return err
-	}
-	ours := managementcluster.Provider(programs, e.Root, about.Name)
+	ours := managementcluster.Provider(e.programs, e.Root, options.Provider.Describe().Name)
 	if ours.Objects, err = options.Provider.Objects(); err != nil {
 		return err
 	}
-	ours.Args, ours.APIServerFaults = append(ours.Args, managementcluster.KubeadmVersion(version)), options.APIServer
-	ours.Args = append(append(ours.Args, options.Args...), e.setup.ManagerArgs...)
-	maps.Copy(ours.Variables, e.setup.ManagerVariables)
+	ours.Args, ours.APIServerFaults = append(ours.Args, managementcluster.KubeadmVersion(e.version)), options.APIServer
+	ours.Args = append(append(ours.Args, options.Args...), e.Setup.ManagerArgs...)
+	maps.Copy(ours.Variables, e.Setup.ManagerVariables)
+	components := append(append(managementcluster.ClusterAPI(e.programs, e.source, e.version), options.Further...), ours)
+	for i := range components {
+		components[i].Deployment = true // for kubectl fd version and preflight
+	}
 	e.Management, err = managementcluster.Start(ctx, managementcluster.Options{
-		Dir: options.Dir, Programs: programs,
-		Components: append(append(managementcluster.ClusterAPI(programs, source, version), options.Further...), ours),
+		Dir: options.Dir, Programs: e.programs, Progress: options.Step, Components: components,
 	})
 	if err != nil {
 		return err
 	}
-	return e.connect(ctx, options.Provider)
-}
-
-func (e *Environment) connect(ctx context.Context, of provider.Provider) (err error) {
-	if e.Client, err = provider.Connect(of, e.Management.RESTConfig); err != nil {
+	if e.Client, err = provider.Connect(options.Provider, e.Management.RESTConfig); err != nil {
 		return err
 	}
-	e.Workload, err = workload.New(ctx, e.Management.RESTConfig, workload.Options{Log: logr.Discard()})
-	return err
+	if e.Workload, err = workload.New(ctx, e.Management.RESTConfig, workload.Options{Log: options.Log}); err != nil {
+		return fmt.Errorf("preparing workload clusters: %w", err)
+	}
+	return nil
 }
 
 // Go runs a function in the background until the environment is closed, and ends ctx if it fails.
@@ -153,17 +162,24 @@ func (e *Environment) Fill(file string, cluster client.ObjectKey, variables map[
 		"CLUSTER_NAME": cluster.Name, "NAMESPACE": cluster.Namespace, "KUBERNETES_VERSION": binaries.KubernetesVersion,
 		"CONTROL_PLANE_ENDPOINT_IP": host, "CONTROL_PLANE_ENDPOINT_PORT": strconv.Itoa(port),
 	}
-	maps.Copy(all, e.setup.Variables)
+	maps.Copy(all, e.Setup.Variables)
 	maps.Copy(all, variables)
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	return managementcluster.Fill(content, all)
+	objects, err := managementcluster.Fill(content, all)
+	if err != nil {
+		return nil, fmt.Errorf("filling in %s: %w", file, err)
+	}
+	return objects, nil
 }
 
-// Close stops the environment.
+// Close stops the environment, managers first. One that was not started needs no Close.
 func (e *Environment) Close() {
+	if e == nil || e.end == nil {
+		return
+	}
 	if e.Management != nil {
 		e.Management.Stop()
 	}

@@ -3,7 +3,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package realprograms
+package environment
 
 import (
 	"context"
@@ -79,7 +79,9 @@ func Sequence[F any](t *testing.T, options Options, of func(*Fixture) F, parts [
 	options.Progress = os.Stderr
 	options.Dir, err = os.MkdirTemp("", options.Provider.Describe().Name+"-") //nolint:usetesting // The logs must survive a failure.
 	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
-	e, ctx, err := Start(t.Context(), options)
+	e, err := New(t.Context(), options)
+	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
+	ctx, err := e.Start(t.Context())
 	t.Cleanup(func() {
 		e.Close()
 		if t.Failed() {
