@@ -8,8 +8,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -28,6 +32,16 @@ func Main(run func(ctx context.Context, args []string) error, explain func(error
 	}
 	fmt.Fprintln(os.Stderr, explain(err))
 	os.Exit(1)
+}
+
+// PrintVariables prints variables, sorted, as one NAME=value on each line.
+func PrintVariables(w io.Writer, variables map[string]string) error {
+	var lines strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		fmt.Fprintf(&lines, "%s=%s\n", name, variables[name])
+	}
+	_, err := io.WriteString(w, lines.String())
+	return err
 }
 
 // PlainError formats an error as its message.

@@ -11,11 +11,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 
@@ -141,13 +139,7 @@ func (o options) tell(sim *simulator.Simulator, stdout, stderr io.Writer) error 
 		}
 		_, _ = fmt.Fprintf(stderr, "Harvester is at %s: KUBECONFIG=%s\n", sim.Server(), o.kubeconfig)
 	}
-	variables := sim.TemplateVariables()
-	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		if _, err := fmt.Fprintf(stdout, "%s=%s\n", name, variables[name]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return tool.PrintVariables(stdout, sim.TemplateVariables())
 }
 
 func (o options) settings() ([]simulator.Option, error) {

@@ -10,7 +10,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"strings"
 	"time"
@@ -56,47 +55,23 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	servers, err := start(*vcenters, address, chosen.layout, append([]simulator.Option{ //nolint:contextcheck // The simulators run until they are closed.
-		simulator.WithCredentials(*username, *password), simulator.WithGuestDelay(*delay),
-	}, faults...))
-	defer closeAll(servers)
+	servers, err := simulator.NewSeveral(max(*vcenters, 1), chosen.layout, append([]simulator.Option{ //nolint:contextcheck // The simulators run until they are closed.
+		simulator.WithListen(address), simulator.WithCredentials(*username, *password), simulator.WithGuestDelay(*delay),
+	}, faults...)...)
 	if err != nil {
 		return err
 	}
+	defer simulator.CloseAll(servers)
 	stop, err := tool.Serve(ctx, *control, controls(servers...))
 	if err != nil {
 		return err
 	}
 	defer stop()
-	if err := describe(stdout, servers, chosen); err != nil {
+	if err := tool.PrintVariables(stdout, simulator.TemplateVariables(chosen.datacenter, servers...)); err != nil {
 		return err
 	}
 	<-ctx.Done()
 	return nil
-}
-
-// start starts vCenters. The first listens on the address, and the others on free ports of its host. The caller must also close those that
-// it returns with an error.
-func start(number int, address string, layout simulator.Layout, options []simulator.Option) (servers []*simulator.Server, err error) {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	for range max(number, 1) {
-		server, err := simulator.New(layout, append(options, simulator.WithListen(address))...)
-		if err != nil {
-			return servers, err
-		}
-		servers = append(servers, server)
-		address = net.JoinHostPort(host, "0")
-	}
-	return servers, nil
-}
-
-func closeAll(servers []*simulator.Server) {
-	for _, server := range servers {
-		server.Close()
-	}
 }
 
 // faultWords lists the syntax of the simulator's faults.
@@ -124,33 +99,4 @@ func inventory(name string) (choice, error) {
 		return choice{simulator.HostGroups(), "dc-1"}, nil
 	}
 	return choice{}, fmt.Errorf("unknown layout %q", name)
-}
-
-// describe writes the variables of the cluster templates.
-func describe(w io.Writer, servers []*simulator.Server, c choice) error {
-	var variables [][2]string
-	for i, other := range servers[1:] {
-		variables = append(variables,
-			[2]string{fmt.Sprintf("VSPHERE_SERVER_%d", i+2), other.Host()}, [2]string{fmt.Sprintf("VSPHERE_TLS_THUMBPRINT_%d", i+2), other.Thumbprint()})
-	}
-	server := servers[0]
-	for _, variable := range append(variables, [][2]string{
-		{"VSPHERE_SERVER", server.Host()},
-		{"VSPHERE_TLS_THUMBPRINT", server.Thumbprint()},
-		{"VSPHERE_USERNAME", server.Username()},
-		{"VSPHERE_PASSWORD", server.Password()},
-		{"VSPHERE_DATACENTER", c.datacenter},
-		{"VSPHERE_FOLDER", "workload"},
-		{"VSPHERE_TEMPLATE", simulator.TemplateName},
-		{"VSPHERE_NETWORK", simulator.NetworkName},
-		{"VSPHERE_REGION", simulator.RegionTag},
-		{"VSPHERE_ZONE_A_NETWORK", "network-a"},
-		{"VSPHERE_ZONE_B_NETWORK", "network-b"},
-		{"VSPHERE_ZONE_C_NETWORK", "network-c"},
-	}...) {
-		if _, err := fmt.Fprintf(w, "%s=%s\n", variable[0], variable[1]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/faultline-io/faultline/e2e/tool"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
@@ -79,18 +80,18 @@ func TestDescribeHasTemplateVariables(t *testing.T) {
 		g := NewWithT(t)
 		chosen, err := inventory(layout)
 		g.Expect(err).NotTo(HaveOccurred())
-		servers, err := start(2, "127.0.0.1:0", chosen.layout, nil)
-		t.Cleanup(func() { closeAll(servers) })
+		servers, err := simulator.NewSeveral(2, chosen.layout, simulator.WithListen("127.0.0.1:0"))
 		g.Expect(err).NotTo(HaveOccurred())
-		server := servers[0]
+		t.Cleanup(func() { simulator.CloseAll(servers) })
 		var out strings.Builder
-		g.Expect(describe(&out, servers, chosen)).To(Succeed())
+		g.Expect(tool.PrintVariables(&out, simulator.TemplateVariables(chosen.datacenter, servers...))).To(Succeed())
 		g.Expect(out.String()).To(And(
-			ContainSubstring("VSPHERE_SERVER="+server.Host()+"\n"),
-			ContainSubstring("VSPHERE_TLS_THUMBPRINT="+server.Thumbprint()+"\n"),
+			ContainSubstring("VSPHERE_SERVER="+servers[0].Host()+"\n"),
+			ContainSubstring("VSPHERE_TLS_THUMBPRINT="+servers[0].Thumbprint()+"\n"),
 			ContainSubstring("VSPHERE_SERVER_2="+servers[1].Host()+"\n"),
 			ContainSubstring("VSPHERE_TLS_THUMBPRINT_2="+servers[1].Thumbprint()+"\n"),
 			ContainSubstring("VSPHERE_DATACENTER="+chosen.datacenter+"\n"),
+			HaveSuffix("VSPHERE_ZONE_C_NETWORK=network-c\n"), // the specs wait for it
 		))
 	}
 	_, err := inventory("none")

@@ -47,16 +47,11 @@ func setUp(ctx context.Context, e *benchmark.Environment, name string, layout si
 
 // startVCenters starts some equal vCenters.
 func startVCenters(e *benchmark.Environment, count int, layout simulator.Layout, opts ...simulator.Option) ([]*simulator.Server, error) {
-	var vcenters []*simulator.Server
-	for range count {
-		vcenter, err := simulator.New(layout, opts...)
-		if err != nil {
-			return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
-		}
-		e.OnStop(vcenter.Close)
-		vcenters = append(vcenters, vcenter)
+	vcenters, err := simulator.NewSeveral(count, layout, opts...)
+	if err == nil {
+		e.OnStop(func() { simulator.CloseAll(vcenters) })
 	}
-	return vcenters, nil
+	return vcenters, err
 }
 
 // setUpOver creates the cluster with zones a, b and c on the vCenters in turn.
@@ -92,15 +87,7 @@ func setUpOver(ctx context.Context, e *benchmark.Environment, name string, vcent
 }
 
 // Calls implements benchmark.Counted.
-func (w *setup) Calls() benchmark.Counts {
-	calls := benchmark.Counts{}
-	for _, vcenter := range w.vcenters {
-		for name, count := range vcenter.Calls() {
-			calls[name] += count
-		}
-	}
-	return calls
-}
+func (w *setup) Calls() benchmark.Counts { return simulator.CallsOf(w.vcenters) }
 
 // IsWork implements benchmark.Counted.
 func (w *setup) IsWork(call string) bool { return call != stream }

@@ -46,13 +46,9 @@ func (Provider) Modes() []provider.Mode { return provider.ModesOf(chaosModes()) 
 // NewTarget implements provider.ChaosProvider.
 func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provider.Target, error) {
 	m, v := provider.BehaviorOf(chaosModes(), o.Mode), &target{client: o.Client}
-	for range m.vcenters {
-		vcenter, err := simulator.New(chaosLayout(), m.Fault.Options...) //nolint:contextcheck // The simulator runs until it is closed.
-		if err != nil {
-			v.stop()
-			return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
-		}
-		v.vcenters = append(v.vcenters, vcenter)
+	var err error
+	if v.vcenters, err = simulator.NewSeveral(m.vcenters, chaosLayout(), m.Fault.Options...); err != nil { //nolint:contextcheck // The simulators run until they are closed.
+		return nil, err
 	}
 	v.disturbance = m.disturb(context.WithoutCancel(ctx), v.vcenters)
 	if err := v.createInventory(ctx, o.Cluster); err != nil {
@@ -297,8 +293,4 @@ func (v *target) Close() {
 	v.stop()
 }
 
-func (v *target) stop() {
-	for _, vcenter := range v.vcenters {
-		vcenter.Close()
-	}
-}
+func (v *target) stop() { simulator.CloseAll(v.vcenters) }

@@ -16,10 +16,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-const (
-	// guestDelay is the boot time of a simulated guest, long enough to see machines start one after the other.
-	guestDelay = time.Second
-)
+// guestDelay is the boot time of a simulated guest, long enough to see machines start one after the other.
+const guestDelay = time.Second
 
 // simulation is a vCenter with three compute clusters as zones.
 type simulation struct {
@@ -28,14 +26,6 @@ type simulation struct {
 
 // Simulate implements provider.DemoProvider.
 func (Provider) Simulate(string) (provider.Simulation, error) {
-	s, err := simulateOne()
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-func simulateOne() (*simulation, error) {
 	vcenter, err := simulator.New(simulator.ThreeZones(), simulator.WithGuestDelay(guestDelay))
 	if err != nil {
 		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
@@ -51,27 +41,10 @@ func (v *simulation) Setup(dir string) (provider.Setup, error) {
 	if err := os.WriteFile(credentials, []byte(content), 0o600); err != nil {
 		return provider.Setup{}, fmt.Errorf("writing the manager's credentials: %w", err)
 	}
-	account := map[string]string{
-		"VSPHERE_USERNAME": v.vcenter.Username(),
-		"VSPHERE_PASSWORD": v.vcenter.Password(),
-	}
 	return provider.Setup{
 		ManagerArgs:      []string{"--credentials-file=" + credentials},
-		ManagerVariables: account,
-		Variables: map[string]string{
-			"VSPHERE_USERNAME":       v.vcenter.Username(),
-			"VSPHERE_PASSWORD":       v.vcenter.Password(),
-			"VSPHERE_SERVER":         v.vcenter.Host(),
-			"VSPHERE_TLS_THUMBPRINT": v.vcenter.Thumbprint(),
-			"VSPHERE_DATACENTER":     datacenterName,
-			"VSPHERE_FOLDER":         "workload",
-			"VSPHERE_NETWORK":        simulator.NetworkName,
-			"VSPHERE_TEMPLATE":       simulator.TemplateName,
-			"VSPHERE_REGION":         simulator.RegionTag,
-			"VSPHERE_ZONE_A_NETWORK": "network-a",
-			"VSPHERE_ZONE_B_NETWORK": "network-b",
-			"VSPHERE_ZONE_C_NETWORK": "network-c",
-		},
+		ManagerVariables: map[string]string{"VSPHERE_USERNAME": v.vcenter.Username(), "VSPHERE_PASSWORD": v.vcenter.Password()},
+		Variables:        simulator.TemplateVariables(datacenterName, v.vcenter),
 		Access: []string{
 			"export GOVC_URL=" + v.vcenter.Host() + " GOVC_INSECURE=1",
 			fmt.Sprintf("export GOVC_USERNAME=%s GOVC_PASSWORD=%s", v.vcenter.Username(), v.vcenter.Password()),

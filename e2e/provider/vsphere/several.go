@@ -7,32 +7,32 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/workload"
+	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
 // several are equal vCenters. Each has one of the zones.
 type several struct {
 	zones     []string
-	vcenters  []*simulation
+	servers   []*simulator.Server
+	vcenters  []*simulation // of the servers
 	workloads *workload.Simulator
 }
 
 // SimulateSeveral implements provider.SeveralInfrastructures.
 func (p Provider) SimulateSeveral() (provider.SeveralSimulation, error) {
 	s := &several{zones: p.Describe().Domains}
-	for range s.zones {
-		vcenter, err := simulateOne()
-		if err != nil {
-			s.Close()
-			return nil, err
-		}
-		s.vcenters = append(s.vcenters, vcenter)
+	var err error
+	if s.servers, err = simulator.NewSeveral(len(s.zones), simulator.ThreeZones(), simulator.WithGuestDelay(guestDelay)); err != nil {
+		return nil, err
+	}
+	for _, vcenter := range s.servers {
+		s.vcenters = append(s.vcenters, &simulation{vcenter: vcenter})
 	}
 	return s, nil
 }
@@ -49,11 +49,9 @@ func (s *several) Setup(dir string) (provider.Setup, error) {
 	if err != nil {
 		return setup, err
 	}
-	for i, other := range s.vcenters[1:] {
-		number := strconv.Itoa(i + 2)
-		setup.Variables["VSPHERE_SERVER_"+number] = other.vcenter.Host()
-		setup.Variables["VSPHERE_TLS_THUMBPRINT_"+number] = other.vcenter.Thumbprint()
-		setup.Access = append(setup.Access, "export GOVC_URL="+other.vcenter.Host()+" # the vCenter of "+s.zones[i+1])
+	setup.Variables = simulator.TemplateVariables(datacenterName, s.servers...)
+	for i, other := range s.servers[1:] {
+		setup.Access = append(setup.Access, "export GOVC_URL="+other.Host()+" # the vCenter of "+s.zones[i+1])
 	}
 	return setup, nil
 }
@@ -129,19 +127,7 @@ func (s *several) Leftovers(ctx context.Context) (string, error) {
 }
 
 // Calls adds up the calls to all vCenters.
-func (s *several) Calls() map[string]int {
-	sum := map[string]int{}
-	for _, vcenter := range s.vcenters {
-		for call, n := range vcenter.Calls() {
-			sum[call] += n
-		}
-	}
-	return sum
-}
+func (s *several) Calls() map[string]int { return simulator.CallsOf(s.servers) }
 
 // Close stops the vCenters.
-func (s *several) Close() {
-	for _, vcenter := range s.vcenters {
-		vcenter.Close()
-	}
-}
+func (s *several) Close() { simulator.CloseAll(s.servers) }
