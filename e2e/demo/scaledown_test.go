@@ -67,12 +67,16 @@ func (w *scaledDeployment) client() client.Client { return w.demo.Management.Cli
 // create enables spreading of workers in the cluster, and creates some from the templates of its other workers.
 func (w *scaledDeployment) create(ctx context.Context) {
 	cluster := &clusterv1.Cluster{}
-	w.Expect(w.client().Get(ctx, w.demo.cluster, cluster)).To(Succeed())
-	infra, err := external.GetObjectFromContractVersionedRef(ctx, w.client(), cluster.Spec.InfrastructureRef, cluster.Namespace)
-	w.Expect(err).NotTo(HaveOccurred())
-	w.Expect(w.client().Patch(ctx, infra, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"distribution":{"workers":{"enabled":true}}}}`)))).To(Succeed())
 	w.Eventually(func(g Gomega) {
-		g.Expect(w.client().Get(ctx, client.ObjectKeyFromObject(infra), infra)).To(Succeed())
+		g.Expect(w.client().Get(ctx, w.demo.cluster, cluster)).To(Succeed())
+		i := slices.IndexFunc(cluster.Spec.Topology.Variables, func(v clusterv1.ClusterVariable) bool { return v.Name == "rebalance" })
+		g.Expect(i).To(BeNumerically(">=", 0))
+		cluster.Spec.Topology.Variables[i].Value.Raw = []byte(`{"spreadWorkers":true}`)
+		g.Expect(w.client().Update(ctx, cluster)).To(Succeed())
+	}).WithTimeout(scaleLimit).Should(Succeed())
+	w.Eventually(func(g Gomega) {
+		infra, err := external.GetObjectFromContractVersionedRef(ctx, w.client(), cluster.Spec.InfrastructureRef, cluster.Namespace)
+		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(conditionText(infra, faultlinev1.WorkersBalancedCondition)).NotTo(BeEmpty(), "the manager knows")
 	}).WithTimeout(scaleLimit).Should(Succeed())
 
