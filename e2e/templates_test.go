@@ -88,23 +88,25 @@ func testAccepted(t *testing.T, api client.Client, objects []unstructured.Unstru
 // shippedCRDs returns the CRDs of the providers, and of the kubeadm bootstrap provider, which testenv does not install.
 func shippedCRDs(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	g := NewWithT(t)
 	source, _ := clusterAPI(t)
+	return append(crdsIn(t, filepath.Join(repository, "providers", "*", "config", "crd", "bases", "*.yaml")),
+		crdsIn(t, filepath.Join(source, "bootstrap", "kubeadm", "config", "crd", "bases", "*.yaml"))...)
+}
+
+// crdsIn returns the CRDs in the files that match a pattern.
+func crdsIn(t *testing.T, pattern string) []*apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	g := NewWithT(t)
+	files, err := filepath.Glob(pattern)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).NotTo(BeEmpty(), pattern)
 	var crds []*apiextensionsv1.CustomResourceDefinition
-	for _, pattern := range []string{
-		filepath.Join(repository, "providers", "*", "config", "crd", "bases", "*.yaml"),
-		filepath.Join(source, "bootstrap", "kubeadm", "config", "crd", "bases", "*.yaml"),
-	} {
-		files, err := filepath.Glob(pattern)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(files).NotTo(BeEmpty(), pattern)
-		for _, file := range files {
-			content, err := os.ReadFile(file)
-			g.Expect(err).NotTo(HaveOccurred())
-			crd := &apiextensionsv1.CustomResourceDefinition{}
-			g.Expect(yaml.Unmarshal(content, crd)).To(Succeed(), file)
-			crds = append(crds, crd)
-		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		g.Expect(yaml.Unmarshal(content, crd)).To(Succeed(), file)
+		crds = append(crds, crd)
 	}
 	return crds
 }
