@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
@@ -112,6 +113,38 @@ func TestReleaseListsTheImagesForAMirrorAndTheChecksumsOfAllFiles(t *testing.T) 
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(sums).To(ContainElement(fmt.Sprintf("%x  %s", sha256.Sum256(content), name)))
 	}
+}
+
+// TestMirrorCommandReplacesTheRegistriesOfTemplates runs the command of docs/install.md.
+func TestMirrorCommandReplacesTheRegistriesOfTemplates(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "install.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	command := regexp.MustCompile(`(?m)^ +(sed .*)$`).FindSubmatch(page)
+	g.Expect(command).To(HaveLen(2))
+	r := Release{Release: docker.Release{Version: "v2.0.0"}, Root: root, Out: filepath.Join(t.TempDir(), "out")}
+	_, err = r.Write()
+	g.Expect(err).NotTo(HaveOccurred())
+	run := exec.CommandContext(t.Context(), "bash", "-c", string(command[1]))
+	run.Dir = filepath.Dir(r.Out)
+	g.Expect(run.Run()).To(Succeed())
+	files, err := filepath.Glob(filepath.Join(r.Out, "infrastructure-*", "v2.0.0", "cluster*.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	variables := 0
+	for _, file := range files {
+		before, err := os.ReadFile(file + ".bak")
+		g.Expect(err).NotTo(HaveOccurred())
+		after, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, image := range regexp.MustCompile(`image: ([a-z0-9.:-]+/\S+)`).FindAllString(string(after), -1) {
+			g.Expect(image).To(HavePrefix("image: mirror.example.com/"), file)
+		}
+		variables += strings.Count(string(after), "image: mirror.example.com/kube-vip/kube-vip:${KUBE_VIP_VERSION:=")
+		upstream := regexp.MustCompile(`(image: )(?:docker\.io|ghcr\.io|registry\.k8s\.io)/`)
+		g.Expect(string(upstream.ReplaceAll(before, []byte("${1}mirror.example.com/")))).To(Equal(string(after)), "only registries change")
+	}
+	g.Expect(variables).To(BeNumerically(">", 3))
 }
 
 // packPlugin writes an archive of the plugin, with the test itself as its program.
