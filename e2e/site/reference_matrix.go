@@ -29,7 +29,7 @@ func matrixPage(root string) (map[string]string, error) {
 	b.WriteString("# Support matrix\n\nThe versions that Faultline is built and tested with, from its `go.mod` files, constants and templates. " +
 		"Tests run against the simulators of [vCenter](../providers/vsphere/simulator/README.md), [hosts](../providers/metal3/simulator/README.md) " +
 		"and [Harvester](../providers/harvester/simulator/README.md), not against real ones. [Releases](../RELEASE.md) describes which versions are supported.\n")
-	for _, part := range []func(root string) (string, error){clusterAPIVersions, testedVersions, libraries, templateVersions} {
+	for _, part := range []func(root string) (string, error){clusterAPIVersions, infrastructureVersions, testedVersions, libraries, templateVersions} {
 		text, err := part(root)
 		if err != nil {
 			return nil, err
@@ -92,6 +92,35 @@ func newestSeries(root string) (clusterctlv1.ReleaseSeries, error) {
 		return clusterctlv1.ReleaseSeries{}, fmt.Errorf("the newest release series of the providers differ: %v", newest)
 	}
 	return newest[0], nil
+}
+
+// infrastructureVersions returns the section of what the providers manage. Each version is found in a file.
+func infrastructureVersions(root string) (string, error) {
+	var rows [][]string
+	for _, one := range []struct{ what, file, pattern string }{
+		{"vCenter: oldest major version with cluster modules", "providers/vsphere/internal/vcenter/modules.go", `firstWithModules = (\d+)`},
+		{"vCenter that tests simulate", "providers/vsphere/simulator/options.go", `vcsim's own, ([\d.]+)\.\n`},
+		{"vCenter that tests of cluster modules simulate", "providers/vsphere/internal/setup/clustermodule_test.go", `WithVersion\("(8[\d.]+)"\)`},
+		{"Bare-metal operator that tests run, with a simulated Ironic", "Makefile", `BMO_VERSION := (\S+)`},
+		{"Ironic standalone operator of the quick start, which chooses the version of Ironic", "docs/quick-start-metal3.md", `ironic-standalone-operator/releases/download/(v[\d.]+)/`},
+		{"KubeVirt that tests run, with a simulated Harvester", "Makefile", `KUBEVIRT_VERSION := (\S+)`},
+		{"Harvester whose time until a lost machine starts elsewhere is simulated", "providers/harvester/simulator/internal/controllers/delays.go", `DefaultReset is the default of Harvester ([\d.]+)`},
+		{"Kubernetes of workload clusters: oldest in which a reboot of a bare-metal host does not delete its Node", "providers/metal3/internal/controller/metal3remediation/backup.go", `taintSupportedSince = "([\d.]+)"`},
+	} {
+		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(one.file)))
+		if err != nil {
+			return "", err
+		}
+		found := regexp.MustCompile(one.pattern).FindSubmatch(content)
+		if found == nil {
+			return "", fmt.Errorf("%s has no version that matches %s", one.file, one.pattern)
+		}
+		rows = append(rows, []string{one.what, code(string(found[1])), code(one.file)})
+	}
+	return "## Infrastructure and workload clusters\n\n**No version of vCenter, ESXi, Ironic, Harvester or Rancher has been tried**, and managers require none, " +
+		"except vCenter for cluster modules. Faultline calls neither ESXi nor Ironic nor Rancher. Workload clusters can have the versions of Kubernetes that " +
+		"[Cluster API supports](https://cluster-api.sigs.k8s.io/reference/versions); machines of tests boot only the one below.\n\n" +
+		table([]string{"What", "Version", "Defined in"}, rows), nil
 }
 
 // testedVersions returns the section of the programs that tests run.

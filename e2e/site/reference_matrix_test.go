@@ -58,7 +58,8 @@ func TestSupportMatrixShowsEveryVersion(t *testing.T) {
 		}
 	}
 	g.Expect(images).To(BeNumerically(">", 20))
-	for _, text := range []string{"| `shared/machines/kubeadm.go` |", "| `shared/machines/rke2.go` |", "| `e2e/binaries` |", "`e2e/build/ipam/go.mod`", "`KUBE_VIP_VERSION`"} {
+	for _, text := range []string{"| `shared/machines/kubeadm.go` |", "| `shared/machines/rke2.go` |", "| `e2e/binaries` |", "`e2e/build/ipam/go.mod`", "cluster modules | `7` |", "simulated Ironic | `v", "chooses the version of Ironic | `v",
+		"simulated Harvester | `v", "does not delete its Node | `1.", "No version of vCenter, ESXi, Ironic, Harvester or Rancher has been tried", "`KUBE_VIP_VERSION`"} {
 		g.Expect(page).To(ContainSubstring(text))
 	}
 }
