@@ -38,7 +38,7 @@ GOLANGCI_LINT := $(BIN)/golangci-lint
 .PHONY: demo test help test-full assets deflake operator kubevirt e2e bench storm takeover lint fuzz vulncheck build kubectl-fd generate tidy verify release images docs docs-serve clean
 
 ##@ Start here
-demo: ## Create a cluster spread over failure domains, lose a domain, repair it. STORY=add, evict, return, workers, logical or vcenter-lost runs another scenario, PROVIDER=metal3 uses bare metal, FLAVOR=topology a ClusterClass, KEEP=1 leaves it running
+demo: ## Create a cluster over failure domains, lose and repair one. STORY=, PROVIDER=, FLAVOR=topology and KEEP=1: docs/demo.md
 	@echo "Compiling the demo (takes some minutes the first time, without output)"
 	@cd e2e && $(if $(BMO),$(REAL_OPERATOR) )$(if $(KUBEVIRT),$(REAL_KUBEVIRT) )go run ./cmd/e2e demo --provider=$(PROVIDER) $(if $(STORY),--story=$(STORY)) $(if $(FLAVOR),--flavor=$(FLAVOR)) $(if $(KEEP),--keep)
 
@@ -62,7 +62,7 @@ RACED = $(if $(filter e2e,$1),$(TEST) -tags=full,CGO_ENABLED=1 $(TEST) -race -ta
 LEFT_OUT = $(if $(filter e2e,$1),$$(grep -rl --include='*_test.go' '^//go:build full' . | xargs -n 1 dirname | sort -u),./...)
 # Conversions have one goroutine. Packages whose conversions keep the hub convert 10,000 random objects without the race detector.
 CONVERTING = $$(grep -rl --include='*_test.go' 'rulestest\.Keeping' . | xargs -r -n 1 dirname | sort -u)
-test-full: assets ## Run what `make test` leaves out, of every module or of MODULE: tests that take minutes, and all tests except e2e's with the race detector (no Docker)
+test-full: assets ## Run what `make test` leaves out, of every module or of MODULE: slow tests, and all but e2e's with the race detector (no Docker)
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(CHOSEN:%=test-full/%)
 .PHONY: $(MODULES:%=test/%) $(MODULES:%=test-full/%)
 $(MODULES:%=test/%): test/%: ; cd $* && $(ASSETS) $(TEST) $(TEST_FLAGS) ./...
@@ -109,7 +109,7 @@ REAL_AUTOSCALER = FAULTLINE_AUTOSCALER=$(abspath $(AUTOSCALER))
 
 # Missing Debian packages of the kind environment are installed only with INSTALL=1 or CI=true.
 e2e images: export FAULTLINE_INSTALL := $(or $(INSTALL),$(FAULTLINE_INSTALL))
-e2e: ## Run Cluster API's specs and Faultline's in kind. FAST=1 keeps workload clusters in memory, PROVIDER=metal3 is bare metal, LABEL=... selects specs, LABEL=long the longest. INSTALL=1 installs docker.io and debootstrap from Debian if they are missing and needed. OPERATOR=real runs without kind: PROVIDER=metal3 runs a cluster with upstream's bare-metal operator, PROVIDER=harvester the manager with the real virt-controller and virt-api (KUBEVIRT=FOLDER). RKE2=FOLDER runs vSphere without kind, with upstream's providers for RKE2, AUTOSCALER=FILE all providers with the real cluster autoscaler
+e2e: ## Run Cluster API's specs and Faultline's in kind. FAST=1, PROVIDER=, LABEL=: e2e/specs/README.md; real programs: CONTRIBUTING.md
 ifneq ($(RKE2),)
 e2e:
 	cd e2e && $(REAL_RKE2) $(TEST) -v -tags=e2e -count=1 -timeout=40m $(TEST_FLAGS) ./realrke2
@@ -135,7 +135,7 @@ e2e:
 	cd e2e && go tool ginkgo -v --tags=e2e --procs=$(PROCS) --timeout=80m --label-filter='$(LABEL)' ./specs -- $(SPECS) || { cat $(OUT)/e2e/failure.txt 2>/dev/null; exit 1; }
 endif
 
-bench: assets ## Print planner times and the cost of a machine in calls, seconds, CPU and memory. PROVIDER=metal3 for bare metal, SCALE=1 for a large vCenter, with PROVIDER=metal3 for spreading 500 workers and 1,000 control planes. PROVIDER=harvester for a /16 of addresses, 1,000 load balancers and a slow Harvester next to another, with SCALE=1 for ten idle minutes
+bench: assets ## Print planner times and the cost of a machine in calls, seconds, CPU and memory. PROVIDER=, SCALE=: docs/benchmarks.md
 ifdef SCALE
 	cd e2e && go run ./cmd/e2e bench --provider=$(PROVIDER) --scale=$(SCALE)
 else
@@ -146,10 +146,10 @@ else
 	cd e2e && go run ./cmd/e2e bench --provider=$(PROVIDER)
 endif
 
-storm: ## Kill the manager 200 times (KILLS=) at random moments while machines are created and deleted, with and without faults of vCenter or hosts (PROVIDER=metal3, MODE=); SEED= repeats a run. MODE=rebalance moves control planes during faults (SEEDS=), with CONTROL_PLANE=rke2 those of upstream's providers for RKE2 (RKE2=FOLDER), MODE=soak creates and deletes clusters (CLUSTERS=). API_SERVER=lagging,busy,failing,cutting,conflicting injects faults of the API server
+storm: ## Kill the manager at random moments while machines come and go. PROVIDER=, MODE=, KILLS=, SEED=: e2e/chaos/README.md
 	cd e2e && $(if $(RKE2),$(REAL_RKE2)) go run ./cmd/e2e storm --provider=$(PROVIDER) $(if $(KILLS),--kills=$(KILLS)) $(if $(MODE),--mode=$(MODE)) $(if $(SEED),--seed=$(SEED)) $(if $(SEEDS),--seeds=$(SEEDS)) $(if $(CONTROL_PLANE),--control-plane=$(CONTROL_PLANE)) $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(API_SERVER),--api-server=$(API_SERVER))
 
-takeover: ## Take over a cluster of upstream's released vSphere manager, on an unmodified vcsim (takes a few minutes the first time). PROVIDER=metal3 does it with simulated hosts, and with upstream's manager from a checkout of its source: CAPM3=FOLDER
+takeover: ## Take over a cluster of upstream's manager, on simulators. PROVIDER=metal3, CAPM3=FOLDER: e2e/takeover/README.md
 	$(if $(filter harvester,$(PROVIDER)),$(error Takeover does not support harvester: PROVIDER must be one of vsphere metal3))
 	$(if $(filter metal3,$(PROVIDER)),$(if $(CAPM3)$(FAULTLINE_CAPM3),,$(error CAPM3 must be a checkout of cluster-api-provider-metal3, v1.12 or later: make takeover PROVIDER=metal3 CAPM3=FOLDER)))
 	cd e2e && $(if $(CAPM3),FAULTLINE_CAPM3=$(abspath $(CAPM3)) )$(TEST) -v -tags=e2e -count=1 -timeout=25m -run 'TestTakeOver(?i:$(PROVIDER))' $(TEST_FLAGS) ./takeover
@@ -160,10 +160,10 @@ lint: ## Check the words of comments, messages and pages, and run golangci-lint 
 	@status=0; for module in $(CHOSEN); do echo "lint $$module"; (cd $$module && $(GOLANGCI_LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...) || status=1; done; exit $$status
 
 RUNS ?= 10000
-fuzz: ## Run each fuzz target of all modules, or of MODULE, with RUNS=10000 inputs. A failing input is written to testdata: commit it with the fix
+fuzz: ## Run each fuzz target of all modules, or of MODULE, with RUNS=10000 inputs. Commit failing inputs, in testdata, with the fix
 	@e2e/scripts/fuzz $(RUNS) $(CHOSEN)
 
-vulncheck: ## Fail if a program of any module, or of MODULE, has a known vulnerability. The database is a Go module: bump it in e2e/build/vulncheck
+vulncheck: ## Fail if a program of any module, or of MODULE, has a known vulnerability, by the database in e2e/build/vulncheck
 	@cd e2e && go run ./cmd/e2e vulncheck --modules="$(CHOSEN)"
 
 build: ## Build every module separately, or MODULE
@@ -173,7 +173,7 @@ kubectl-fd: ## Build the kubectl plugin, out/bin/kubectl-fd
 	@mkdir -p $(OUT)/bin
 	cd kubectl-fd && go build -ldflags '-s -w -X main.version=$(VERSION)' -o $(OUT)/bin/kubectl-fd . && cp kubectl_complete-fd $(OUT)/bin/
 
-docs: ## Build the documentation site of VERSION from the Markdown of the repository: out/site/<version>. BASE_URL= is the address below which the versions are served. Compiles Hugo the first time (some minutes)
+docs: ## Build the documentation site of VERSION: out/site/<version>. BASE_URL= is the address of all versions. First compiles Hugo
 	@cd e2e && go run ./cmd/e2e docs --version=$(VERSION) $(if $(BASE_URL),--base-url=$(BASE_URL)) --out=$(OUT)/site
 
 docs-serve: ## Build the documentation site and show it on http://localhost:1313
@@ -181,7 +181,7 @@ docs-serve: ## Build the documentation site and show it on http://localhost:1313
 
 ##@ Generated files
 generate: export CONTROLLER_GEN := sigs.k8s.io/controller-tools/cmd/controller-gen@v0.21.0
-generate: ## Write deepcopy functions, CRDs, RBAC, webhook manifests, the files of charts and the add-ons of templates, of every module or of MODULE
+generate: ## Write deepcopy functions, CRDs, RBAC, webhook manifests, charts' files and templates' add-ons, of every module or of MODULE
 	@for module in $(CHOSEN); do (cd $$module && go generate ./...) || exit 1; done
 
 tidy:
@@ -199,7 +199,7 @@ KUBECTL_FD_PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 window
 ARCHITECTURES := amd64,arm64
 release: export FAULTLINE_RELEASE := $(VERSION)
 release: export FAULTLINE_COMMIT = $(COMMIT)
-release: ## Write out/infrastructure-<provider>/<version>/ for clusterctl, out/harvester-load-balancer/<version>/ for kubectl, out/charts/<version>/ for helm, out/kubectl-fd/<version>/ for krew, images without Docker in out/images/<version>/, SBOMs in out/sbom/<version>/, and provenance, list of images and checksums in out/release/<version>/. VERSION= is the version and the tag of all images, REGISTRY= the registry instead of docker.io/faultline, ARCHITECTURES= (empty) omits the images
+release: ## Write all files of VERSION= to out/: RELEASE.md. REGISTRY= replaces docker.io/faultline, ARCHITECTURES= (empty) omits images
 	rm -rf $(OUT)/*/$(VERSION)
 	e2e/scripts/kubectl-fd $(VERSION) $(OUT)/kubectl-fd/$(VERSION) $(KUBECTL_FD_PLATFORMS)
 	cd e2e && go run ./cmd/e2e release --version=$(VERSION) $(if $(REGISTRY),--registry=$(REGISTRY)) --out=$(OUT) --architectures=$(ARCHITECTURES) --commit=$(COMMIT) --created=$$(git log -1 --format=%cI 2>/dev/null)
@@ -208,7 +208,7 @@ release: ## Write out/infrastructure-<provider>/<version>/ for clusterctl, out/h
 COMMIT = $(shell git rev-parse HEAD 2>/dev/null)$(if $(shell git status --porcelain 2>/dev/null),-dirty)
 images: export FAULTLINE_RELEASE := $(VERSION)
 images: export FAULTLINE_COMMIT = $(COMMIT)
-images: ## Build the images of providers and charts, with the names that `make release` writes: one static program in each, no registry needed. INSTALL=1 installs docker.io from Debian if there is no Docker engine
+images: ## Build the images of providers and charts in Docker, REGISTRY= as for `make release`. INSTALL=1 installs Docker from Debian
 	cd e2e && go run ./cmd/e2e kind --providers=$(subst $(space),$(comma),$(PROVIDERS)) --version=$(VERSION) $(if $(REGISTRY),--registry=$(REGISTRY)) managers
 comma := ,
 space := $(subst ,, )

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -78,6 +79,21 @@ func TestWorkspaceHasAllModules(t *testing.T) {
 		}
 	}
 	g.Expect(modules).To(ConsistOf(choice(t, "build", "MODULE")))
+}
+
+// Longer lines wrap in a terminal. The pages that they name have the details.
+func TestMakeHelpIsNarrow(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	printed, err := makeIn(t, "help")
+	g.Expect(err).NotTo(HaveOccurred(), printed)
+	g.Expect(strings.Count(printed, "\n")).To(BeNumerically(">", 20))
+	for line := range strings.Lines(printed) {
+		g.Expect(len(line)).To(BeNumerically("<=", 160), line)
+		for _, page := range regexp.MustCompile(`[\w/-]+\.md`).FindAllString(line, -1) {
+			g.Expect(filepath.Join(repository, page)).To(BeAnExistingFile(), line)
+		}
+	}
 }
 
 // choice returns the values of a variable that make lists in its error.
