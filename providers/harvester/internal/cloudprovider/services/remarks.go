@@ -22,6 +22,7 @@ const (
 	addressMissing    = "AddressMissing"
 	addressReplaced   = "AddressReplaced"
 	annotationIgnored = "AnnotationIgnored"
+	loadBalancerLeft  = "LoadBalancerLeft"
 )
 
 // remark is the content of an event.
@@ -68,11 +69,27 @@ func (f *follower) remarks(ctx context.Context, key types.NamespacedName, servic
 		list = append(list, remark{addressReplaced, fmt.Sprintf("the Service requested address %s in spec.loadBalancerIP or annotation %s, which hold the address that Harvester allocates. "+
 			"To get a certain address, create an IPPool on Harvester that contains only this address and whose scope contains this cluster", asked, lbv1.AddressesAnnotation), true})
 	}
-	lb, err := f.cached(ctx, service, Name(f.options.Cluster, service))
+	all, err := f.harvester.Balancers(ctx, f.options.labels(service))
 	if err != nil {
 		return list // it is read again before any change
 	}
-	return append(list, ignored(service, lb, f.harvester.Namespace())...)
+	return append(append(list, ignored(service, named(all, Name(f.options.Cluster, service)), f.harvester.Namespace())...), f.options.left(service, all)...)
+}
+
+// left returns a remark for each LoadBalancer that deleteUnused keeps, because it may belong to another cluster of the same name: upstream's
+// cloud provider does not record its cluster.
+func (o Options) left(service *corev1.Service, all []lbv1.LoadBalancer) []remark {
+	var list []remark
+	known := names(o.allParts(service))
+	for i := range all {
+		lb := &all[i]
+		if lb.Annotations[lbv1.ClusterUIDAnnotation] != "" || lb.DeletionTimestamp != nil || slices.Contains(known, lb.Name) {
+			continue
+		}
+		list = append(list, remark{loadBalancerLeft, fmt.Sprintf("LoadBalancer %s/%s on Harvester has the labels of this Service, but was created for a former Service of the name "+
+			"or by another cluster that is named %s, and keeps its address: delete it if no other cluster uses it", lb.Namespace, lb.Name, o.Cluster), true})
+	}
+	return list
 }
 
 // takeReplaced returns the address that a Service had requested before it got another one. Later calls return "".

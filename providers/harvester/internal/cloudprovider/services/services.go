@@ -301,12 +301,17 @@ func (s *Services) cached(ctx context.Context, service *corev1.Service, name str
 	if err != nil {
 		return nil, err
 	}
+	return named(all, name), nil
+}
+
+// named returns the LoadBalancer of the name, or nil.
+func named(all []lbv1.LoadBalancer, name string) *lbv1.LoadBalancer {
 	for i := range all {
 		if all[i].Name == name {
-			return &all[i], nil
+			return &all[i]
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // clusterUID returns the UID of this guest cluster.

@@ -174,6 +174,29 @@ func TestLoadBalancerOfRecreatedServiceIsDeleted(t *testing.T) {
 	g.Expect(h.live).To(And(HaveLen(1), HaveKey(own.Name)))
 }
 
+func TestUnprovenLoadBalancerOfRecreatedServiceIsKeptAndReported(t *testing.T) {
+	g := NewWithT(t)
+	o := Options{Cluster: "blue"}
+	former := service("web")
+	former.UID = "former"
+	left := o.wanted(former, o.neededParts(former)[0], nil, "")
+	delete(left.Annotations, lbv1.ClusterUIDAnnotation) // which upstream's cloud provider does not set
+	web := service("web")
+	own := o.wanted(web, o.neededParts(web)[0], nil, "this")
+	h := &harvesterOf{known: map[string]*lbv1.LoadBalancer{left.Name: left, own.Name: own}, live: map[string]*lbv1.LoadBalancer{left.Name: left, own.Name: own}}
+	s, _ := servicesOf(t, h, web)
+	g.Expect(s.reconcile(t.Context(), keyOf(web), web)).To(Succeed())
+	g.Expect(h.live).To(HaveLen(2), "another cluster of the name may use it")
+	f := &follower{Services: s}
+	remarks := f.remarks(t.Context(), keyOf(web), web)
+	g.Expect(remarks).To(HaveLen(1))
+	g.Expect(remarks[0].reason).To(Equal("LoadBalancerLeft"))
+	g.Expect(remarks[0].warns).To(BeTrue())
+	g.Expect(remarks[0].text).To(ContainSubstring(left.Name))
+	delete(h.known, left.Name)
+	g.Expect(f.remarks(t.Context(), keyOf(web), web)).To(BeEmpty())
+}
+
 func TestBalancedReportsAddressesOfServices(t *testing.T) {
 	g := NewWithT(t)
 	leased := func(s *corev1.Service) {
