@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
@@ -28,7 +29,7 @@ func TestZoneOnOtherVCenterIsForWorkersOnly(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, simulator.ThreeZones())
 	other := simulator.Start(t, simulator.ThreeZones(), simulator.WithCredentials("other", "word"))
-	w.cluster("one")
+	cluster := w.cluster("one")
 	w.create(w.secret("of-other", "other", "word"))
 	identity := w.identity("other", &infrav1.AllowedNamespaces{}, func(i *infrav1.VSphereClusterIdentity) { i.Spec.SecretName = "of-other" })
 	zone := w.zoneOn(other, "far", identity)
@@ -39,9 +40,15 @@ func TestZoneOnOtherVCenterIsForWorkersOnly(t *testing.T) {
 	w.Expect(w.vms()).To(BeEmpty(), "of the cluster's own vCenter")
 	made, _ := other.VM("md-0")
 	w.Expect(made.Cluster).To(Equal("zone-a"))
+	available := func() string {
+		w.get(cluster)
+		return conditions.GetMessage(cluster, infrav1.VSphereClusterVCenterAvailableCondition)
+	}
+	w.Eventually(available).Should(ContainSubstring(other.Host() + " (md-0)"))
 	message := w.waitForCondition(control, infrav1.VSphereMachinePlacementReadyCondition, infrav1.VSphereMachineFailureDomainNotReadyReason)
 	w.Expect(message).To(ContainSubstring("control-plane machines must be on the server of their cluster"))
 	w.remove(worker)
 	_, there := other.VM("md-0")
 	w.Expect(there).To(BeFalse())
+	w.Eventually(available).Should(BeEmpty())
 }

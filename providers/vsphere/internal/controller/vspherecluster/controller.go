@@ -145,7 +145,13 @@ func (r *Reconciler) connect(ctx context.Context, s *scope) (unavailable, err er
 	if err == nil {
 		session, err = r.VCenters.ForCluster(ctx, s.cluster)
 	}
-	conditions.Set(s.cluster, connection.Condition(err))
+	available := connection.Condition(err)
+	if err == nil {
+		if available.Message, err = r.onOtherServers(ctx, s.cluster); err != nil {
+			return nil, err
+		}
+	}
+	conditions.Set(s.cluster, available)
 	switch {
 	case err == nil:
 		s.cluster.Status.VCenterVersion = session.Version()

@@ -45,6 +45,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, hub
 			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
 		Watches(&infrav1.VSphereDeploymentZone{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfZone)).
 		Watches(&infrav1.VSphereVM{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(watch.Deleted())).
+		Watches(&infrav1.VSphereVM{}, handler.EnqueueRequestsFromMapFunc(r.clusterOnOtherServer), builder.WithPredicates(watch.Created())).
 		Watches(&infrav1.VSphereMachine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(publish.WaitChanged(waitsFor))).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.clusterOf), builder.WithPredicates(publish.MachineMoved())).
 		Watches(&infrav1.VSphereClusterIdentity{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfIdentity)).
@@ -135,11 +136,20 @@ func publishes(cluster *infrav1.VSphereCluster, domain string) bool {
 
 // clusterOf returns the cluster by the label that all objects of a cluster carry.
 func (r *Reconciler) clusterOf(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.clusterOfWhere(ctx, o, nil)
+}
+
+// clusterOnOtherServer returns the cluster of a VSphereVM if the cluster does not use that server, and therefore names the machine.
+func (r *Reconciler) clusterOnOtherServer(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.clusterOfWhere(ctx, o, func(cluster *infrav1.VSphereCluster) bool { return onOtherServer(cluster, o.(*infrav1.VSphereVM)) })
+}
+
+func (r *Reconciler) clusterOfWhere(ctx context.Context, o client.Object, keep func(*infrav1.VSphereCluster) bool) []reconcile.Request {
 	name := o.GetLabels()[clusterv1.ClusterNameLabel]
 	if name == "" {
 		return nil
 	}
-	return r.clustersWhere(ctx, nil, client.InNamespace(o.GetNamespace()), client.MatchingFields{nameIndex: name})
+	return r.clustersWhere(ctx, keep, client.InNamespace(o.GetNamespace()), client.MatchingFields{nameIndex: name})
 }
 
 func (r *Reconciler) clustersOfIdentity(ctx context.Context, o client.Object) []reconcile.Request {
