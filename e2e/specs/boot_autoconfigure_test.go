@@ -48,7 +48,7 @@ var _ = Describe("Zones that are made in the vCenter", Label("auto-configure", "
 			}
 		})
 		for rack, host := range racks {
-			makeZone(ctx, variables, rack, infrav1.VSphereFailureDomainSpec{
+			makeZone(ctx, variables, nil, rack, infrav1.VSphereFailureDomainSpec{
 				Region: infrav1.FailureDomain{Name: region, Type: infrav1.ComputeClusterFailureDomain, TagCategory: "rooms", AutoConfigure: ptr.To(true)},
 				Zone:   infrav1.FailureDomain{Name: rack, Type: infrav1.HostGroupFailureDomain, TagCategory: "racks", AutoConfigure: ptr.To(true)},
 				Topology: infrav1.Topology{

@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -89,6 +90,7 @@ var _ = Describe("A cluster over three vCenters", Serial, Label("vcenter-lost", 
 // Zones of other specs have another region.
 func makeVCenterZones(ctx context.Context, region string, zones []string) map[string]map[string]string {
 	vcenters := map[string]map[string]string{}
+	identity := makeIdentity(ctx, region)
 	for i, zone := range zones {
 		variables := maps.Clone(environment.Variables())
 		if i > 0 {
@@ -96,7 +98,7 @@ func makeVCenterZones(ctx context.Context, region string, zones []string) map[st
 			variables["VSPHERE_SERVER"], variables["VSPHERE_TLS_THUMBPRINT"] = variables["VSPHERE_SERVER"+number], variables["VSPHERE_TLS_THUMBPRINT"+number]
 		}
 		vcenters[zone] = variables
-		makeZone(ctx, variables, zone, infrav1.VSphereFailureDomainSpec{
+		makeZone(ctx, variables, identity, zone, infrav1.VSphereFailureDomainSpec{
 			Region: infrav1.FailureDomain{Name: region, Type: infrav1.DatacenterFailureDomain, TagCategory: region + "-region", AutoConfigure: ptr.To(true)},
 			Zone:   infrav1.FailureDomain{Name: zone, Type: infrav1.ComputeClusterFailureDomain, TagCategory: region + "-zone", AutoConfigure: ptr.To(true)},
 			Topology: infrav1.Topology{
@@ -106,6 +108,26 @@ func makeVCenterZones(ctx context.Context, region string, zones []string) map[st
 		})
 	}
 	return vcenters
+}
+
+// makeIdentity creates a VSphereClusterIdentity with the account of all simulated vCenters, until the end of the spec. With it, the manager
+// removes the tags that it created for a zone after the clusters, whose accounts it otherwise uses, are deleted.
+func makeIdentity(ctx context.Context, name string) *infrav1.VSphereIdentityReference {
+	variables := environment.Variables()
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: infra.Namespace, Name: name},
+		StringData: map[string]string{"username": variables["VSPHERE_USERNAME"], "password": variables["VSPHERE_PASSWORD"]},
+	}
+	identity := &infrav1.VSphereClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: infrav1.VSphereClusterIdentitySpec{SecretName: name}}
+	for _, object := range []client.Object{secret, identity} {
+		Expect(management.GetClient().Create(ctx, object)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) {
+			if !*keep {
+				Expect(client.IgnoreNotFound(management.GetClient().Delete(ctx, object))).To(Succeed())
+			}
+		})
+	}
+	return &infrav1.VSphereIdentityReference{Kind: infrav1.VSphereClusterIdentityKind, Name: name}
 }
 
 // zoneReady returns the Ready condition of a zone.

@@ -88,7 +88,7 @@ func (v vcenter) all(ctx context.Context, kind string, properties []string, into
 // makeRacks creates zones for the simulated vCenter's host groups, until the end of the spec.
 func makeRacks(ctx context.Context, variables map[string]string, racks []string) {
 	for i, rack := range racks {
-		makeZone(ctx, variables, rack, infrav1.VSphereFailureDomainSpec{
+		makeZone(ctx, variables, nil, rack, infrav1.VSphereFailureDomainSpec{
 			Region: infrav1.FailureDomain{Name: variables["VSPHERE_REGION"], Type: infrav1.ComputeClusterFailureDomain, TagCategory: "k8s-region"},
 			Zone:   infrav1.FailureDomain{Name: infra.Domains[i], Type: infrav1.HostGroupFailureDomain, TagCategory: "k8s-zone"},
 			Topology: infrav1.Topology{
@@ -100,15 +100,16 @@ func makeRacks(ctx context.Context, variables map[string]string, racks []string)
 	}
 }
 
-// makeZone creates a zone that clusters of its region select, with its failure domain, until the end of the spec.
-func makeZone(ctx context.Context, variables map[string]string, name string, spec infrav1.VSphereFailureDomainSpec) {
+// makeZone creates a zone that clusters of its region select, with its failure domain, until the end of the spec. Without an identity, the
+// zone uses the manager's account or its cluster's.
+func makeZone(ctx context.Context, variables map[string]string, identity *infrav1.VSphereIdentityReference, name string, spec infrav1.VSphereFailureDomainSpec) {
 	domain := &infrav1.VSphereFailureDomain{}
 	domain.Name, domain.Spec = name, spec
 	zone := &infrav1.VSphereDeploymentZone{}
 	zone.Name, zone.Labels = name, map[string]string{"topology.kubernetes.io/region": spec.Region.Name}
 	zone.Spec = infrav1.VSphereDeploymentZoneSpec{
 		Server: variables["VSPHERE_SERVER"], Thumbprint: variables["VSPHERE_TLS_THUMBPRINT"], FailureDomain: name, ControlPlane: ptr.To(true),
-		PlacementConstraint: infrav1.PlacementConstraint{Folder: variables["VSPHERE_FOLDER"]},
+		PlacementConstraint: infrav1.PlacementConstraint{Folder: variables["VSPHERE_FOLDER"]}, IdentityRef: identity,
 	}
 	for _, object := range []client.Object{domain, zone} {
 		Expect(management.GetClient().Create(ctx, object)).To(Succeed())
