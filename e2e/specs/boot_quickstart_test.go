@@ -184,7 +184,11 @@ func (r *reader) emptyManagement(ctx context.Context) {
 			g.Expect(list(ctx, g, kind)).To(BeEmpty())
 		}
 	}, config.GetIntervals("default", "wait-failure-domain")...).Should(Succeed())
-	runIn(ctx, environment, "delete", "--all", "--include-crd", "--include-namespace", "--config", environment.ClusterctlConfig())
+	// clusterctl fails if a CRD that it has discovered is deleted before it lists the objects.
+	Eventually(func() error {
+		_, err := tryIn(ctx, environment, "delete", "--all", "--include-crd", "--include-namespace", "--config", environment.ClusterctlConfig())
+		return err
+	}, "5m", "5s").Should(Succeed())
 	Eventually(func(g Gomega) {
 		left, err := r.kubectl(ctx, "get", "namespaces,customresourcedefinitions", "--output", "name", "--selector",
 			"cluster.x-k8s.io/provider in (cluster-api,bootstrap-kubeadm,control-plane-kubeadm,infrastructure-"+*providerName+")")
