@@ -6,6 +6,7 @@
 package specs
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -13,12 +14,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	releases "github.com/faultline-io/faultline/e2e/release"
@@ -184,20 +187,32 @@ func (r *reader) emptyManagement(ctx context.Context) {
 			g.Expect(list(ctx, g, kind)).To(BeEmpty())
 		}
 	}, config.GetIntervals("default", "wait-failure-domain")...).Should(Succeed())
-	// clusterctl fails if a CRD that it has discovered is deleted before it lists the objects.
-	Eventually(func() error {
-		_, err := tryIn(ctx, environment, "delete", "--all", "--include-crd", "--include-namespace", "--config", environment.ClusterctlConfig())
-		return err
-	}, "5m", "5s").Should(Succeed())
-	Eventually(func(g Gomega) {
-		left, err := r.kubectl(ctx, "get", "namespaces,customresourcedefinitions", "--output", "name", "--selector",
-			"cluster.x-k8s.io/provider in (cluster-api,bootstrap-kubeadm,control-plane-kubeadm,infrastructure-"+*providerName+")")
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(left).To(BeEmpty())
-	}, "5m", "1s").Should(Succeed())
+	// One provider at a time, Cluster API last: clusterctl lists the objects of all kinds, and fails if a CRD is deleted meanwhile.
+	providers := &clusterctlv1.ProviderList{}
+	Expect(management.GetClient().List(ctx, providers)).To(Succeed())
+	slices.SortFunc(providers.Items, func(a, b clusterctlv1.Provider) int { return cmp.Compare(b.GetProviderType().Order(), a.GetProviderType().Order()) })
+	for i := range providers.Items {
+		r.removeProvider(ctx, &providers.Items[i])
+	}
 	kubeconfig, err := os.ReadFile(environment.Kubeconfig())
 	Expect(err).NotTo(HaveOccurred())
 	Expect(os.WriteFile(r.path("home/.kube/config"), kubeconfig, 0o600)).To(Succeed())
+}
+
+// removeProvider removes a provider with its namespace and CRDs.
+func (r *reader) removeProvider(ctx context.Context, provider *clusterctlv1.Provider) {
+	flag := map[clusterctlv1.ProviderType]string{
+		clusterctlv1.CoreProviderType: "--core", clusterctlv1.BootstrapProviderType: "--bootstrap",
+		clusterctlv1.ControlPlaneProviderType: "--control-plane", clusterctlv1.InfrastructureProviderType: "--infrastructure",
+	}[provider.GetProviderType()]
+	Expect(flag).NotTo(BeEmpty(), string(provider.GetProviderType()))
+	runIn(ctx, environment, "delete", flag, provider.ProviderName, "--include-crd", "--include-namespace", "--config", environment.ClusterctlConfig())
+	Eventually(func(g Gomega) {
+		left, err := r.kubectl(ctx, "get", "namespaces,customresourcedefinitions", "--output", "name", "--selector",
+			"cluster.x-k8s.io/provider="+provider.ManifestLabel())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(left).To(BeEmpty())
+	}, "5m", "1s").Should(Succeed())
 }
 
 func (*reader) kubectl(ctx context.Context, args ...string) (string, error) {

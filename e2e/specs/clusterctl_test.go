@@ -60,20 +60,11 @@ func run(ctx context.Context, args ...string) string { return runIn(ctx, environ
 
 // runIn runs clusterctl in the management cluster of an environment.
 func runIn(ctx context.Context, e *kind.Environment, args ...string) string {
-	out, err := tryIn(ctx, e, args...)
-	Expect(err).NotTo(HaveOccurred())
-	return out
-}
-
-// tryIn returns an error with the command's output if it fails.
-func tryIn(ctx context.Context, e *kind.Environment, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, e.Program(binaries.Clusterctl), append(args, "--kubeconfig", e.Kubeconfig())...)
 	command.Env = append(os.Environ(), "CLUSTERCTL_DISABLE_VERSIONCHECK=true")
 	out, err := command.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return string(out), nil
+	Expect(err).NotTo(HaveOccurred(), string(out))
+	return string(out)
 }
 
 func installed(ctx context.Context) *clusterctlv1.Provider {
