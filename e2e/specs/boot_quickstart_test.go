@@ -190,7 +190,9 @@ func (r *reader) emptyManagement(ctx context.Context) {
 	// One provider at a time, Cluster API last: clusterctl lists the objects of all kinds, and fails if a CRD is deleted meanwhile.
 	providers := &clusterctlv1.ProviderList{}
 	Expect(management.GetClient().List(ctx, providers)).To(Succeed())
-	slices.SortFunc(providers.Items, func(a, b clusterctlv1.Provider) int { return cmp.Compare(b.GetProviderType().Order(), a.GetProviderType().Order()) })
+	slices.SortFunc(providers.Items, func(a, b clusterctlv1.Provider) int {
+		return cmp.Compare(b.GetProviderType().Order(), a.GetProviderType().Order())
+	})
 	for i := range providers.Items {
 		r.removeProvider(ctx, &providers.Items[i])
 	}
