@@ -6,6 +6,7 @@ package v1beta2
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -18,6 +19,11 @@ import (
 func SameServer(a, b string) bool {
 	address := ServerAddress(a)
 	return address != "" && address == ServerAddress(b)
+}
+
+// HasServer reports whether one of the servers is the same vCenter as server, as SameServer does.
+func HasServer(servers []string, server string) bool {
+	return slices.ContainsFunc(servers, func(one string) bool { return SameServer(one, server) })
 }
 
 // ServerAddress returns the canonical form of a value of spec.server: lower case, with a port only if it is not 443, and

@@ -5,7 +5,6 @@ package v1beta2
 
 import (
 	"net"
-	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,7 +75,7 @@ type VSphereClusterSpec struct {
 func (s *VSphereClusterSpec) Servers() []string {
 	servers := []string{s.Server}
 	for _, server := range s.AdditionalServers {
-		if !slices.ContainsFunc(servers, func(known string) bool { return SameServer(known, server) }) {
+		if !HasServer(servers, server) {
 			servers = append(servers, server)
 		}
 	}

@@ -32,7 +32,7 @@ type Target struct {
 // machines in zones have one: the zones have the accounts with which modules are created there.
 func TargetOf(vm *infrav1.VSphereVM, cluster *infrav1.VSphereCluster, controlPlane string) (Target, bool) {
 	server := vm.Spec.Server
-	if !slices.ContainsFunc(cluster.Spec.Servers(), func(own string) bool { return infrav1.SameServer(own, server) }) {
+	if !infrav1.HasServer(cluster.Spec.Servers(), server) {
 		return Target{}, false
 	}
 	if ServerOf(cluster, server) != "" && vm.Spec.Placement.FailureDomain == "" {

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -47,7 +46,7 @@ type Account struct {
 
 // For returns ErrNotUsable unless the account may be sent to the server.
 func (a Account) For(server string) error {
-	if len(a.Servers) == 0 || slices.ContainsFunc(a.Servers, func(allowed string) bool { return infrav1.SameServer(allowed, server) }) {
+	if len(a.Servers) == 0 || infrav1.HasServer(a.Servers, server) {
 		return nil
 	}
 	return fmt.Errorf("%w: %s may only be sent to vCenter %s, not to %s: correct spec.server, or add the vCenter to its servers",

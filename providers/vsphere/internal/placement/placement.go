@@ -52,7 +52,7 @@ func Zones(ctx context.Context, c client.Reader) ([]Zone, error) {
 // Selects reports whether the zone is a failure domain of the cluster: it is on one of the cluster's servers and its labels match
 // the failureDomainSelector. Without a selector a cluster has no failure domains; an empty one selects every zone of the servers.
 func Selects(cluster *infrav1.VSphereCluster, zone *infrav1.VSphereDeploymentZone) bool {
-	if cluster.Spec.FailureDomainSelector == nil || cluster.Spec.Server != zone.Spec.Server && !onAny(cluster.Spec.AdditionalServers, zone) {
+	if cluster.Spec.FailureDomainSelector == nil || cluster.Spec.Server != zone.Spec.Server && !infrav1.HasServer(cluster.Spec.AdditionalServers, zone.Spec.Server) {
 		return false
 	}
 	selector, err := metav1.LabelSelectorAsSelector(cluster.Spec.FailureDomainSelector)
@@ -61,11 +61,7 @@ func Selects(cluster *infrav1.VSphereCluster, zone *infrav1.VSphereDeploymentZon
 
 // OnServerOf reports whether the zone is on one of the cluster's servers.
 func OnServerOf(cluster *infrav1.VSphereCluster, zone *infrav1.VSphereDeploymentZone) bool {
-	return onAny(cluster.Spec.Servers(), zone)
-}
-
-func onAny(servers []string, zone *infrav1.VSphereDeploymentZone) bool {
-	return slices.ContainsFunc(servers, func(server string) bool { return infrav1.SameServer(server, zone.Spec.Server) })
+	return infrav1.HasServer(cluster.Spec.Servers(), zone.Spec.Server)
 }
 
 // VM returns the specification of a machine's virtual machine. The zone's values override the machine's, which override the

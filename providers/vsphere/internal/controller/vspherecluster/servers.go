@@ -58,9 +58,9 @@ func (r *Reconciler) onOtherServers(ctx context.Context, cluster *infrav1.VSpher
 	if err := r.Client.List(ctx, vms, watch.OfInfrastructure(cluster), client.UnsafeDisableDeepCopy); err != nil { // read-only
 		return "", fmt.Errorf("listing VSphereVMs: %w", err)
 	}
-	elsewhere := map[string][]string{}
+	servers, elsewhere := cluster.Spec.Servers(), map[string][]string{}
 	for i := range vms.Items {
-		if vm := &vms.Items[i]; onOtherServer(cluster, vm) {
+		if vm := &vms.Items[i]; onOtherServer(servers, vm) {
 			elsewhere[vm.Spec.Server] = append(elsewhere[vm.Spec.Server], vm.Name)
 		}
 	}
@@ -72,9 +72,9 @@ func (r *Reconciler) onOtherServers(ctx context.Context, cluster *infrav1.VSpher
 		texts = append(texts, fmt.Sprintf("%s (%s)", server, rules.Abbreviated(slices.Sorted(slices.Values(elsewhere[server])))))
 	}
 	return fmt.Sprintf("machines keep their server until they are deleted, and these are on others than %s: %s: replace them to move them, and keep "+
-		"these servers and their account until then", strings.Join(cluster.Spec.Servers(), ", "), strings.Join(texts, ", ")), nil
+		"these servers and their account until then", strings.Join(servers, ", "), strings.Join(texts, ", ")), nil
 }
 
-func onOtherServer(cluster *infrav1.VSphereCluster, vm *infrav1.VSphereVM) bool {
-	return vm.Spec.Server != "" && !slices.ContainsFunc(cluster.Spec.Servers(), func(server string) bool { return infrav1.SameServer(server, vm.Spec.Server) })
+func onOtherServer(servers []string, vm *infrav1.VSphereVM) bool {
+	return vm.Spec.Server != "" && !infrav1.HasServer(servers, vm.Spec.Server)
 }

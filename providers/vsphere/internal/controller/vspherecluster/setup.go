@@ -141,7 +141,9 @@ func (r *Reconciler) clusterOf(ctx context.Context, o client.Object) []reconcile
 
 // clusterOnOtherServer returns the cluster of a VSphereVM if the cluster does not use that server, and therefore names the machine.
 func (r *Reconciler) clusterOnOtherServer(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.clusterOfWhere(ctx, o, func(cluster *infrav1.VSphereCluster) bool { return onOtherServer(cluster, o.(*infrav1.VSphereVM)) })
+	return r.clusterOfWhere(ctx, o, func(cluster *infrav1.VSphereCluster) bool {
+		return onOtherServer(cluster.Spec.Servers(), o.(*infrav1.VSphereVM))
+	})
 }
 
 func (r *Reconciler) clusterOfWhere(ctx context.Context, o client.Object, keep func(*infrav1.VSphereCluster) bool) []reconcile.Request {
