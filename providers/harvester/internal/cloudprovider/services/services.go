@@ -232,10 +232,11 @@ func (s *Services) reconcileLoadBalancer(ctx context.Context, service *corev1.Se
 	if err != nil {
 		return nil, err
 	}
-	lb, err := s.cached(ctx, service, p.name)
+	all, err := s.harvester.Balancers(ctx, s.options.labels(service))
 	if err != nil {
 		return nil, err
 	}
+	lb := named(all, p.name)
 	if lb == nil || lb.Status.AllocatedAddress.IP == "" {
 		// The cache may be stale.
 		if lb, err = s.getLive(ctx, p.name); err != nil {
@@ -293,15 +294,6 @@ func (s *Services) create(ctx context.Context, lb *lbv1.LoadBalancer, owner stri
 		return nil, fmt.Errorf("creating LoadBalancer %s/%s on Harvester: %w", lb.Namespace, lb.Name, err)
 	}
 	return lb, nil
-}
-
-// cached returns a LoadBalancer of the Service from the cache, or nil.
-func (s *Services) cached(ctx context.Context, service *corev1.Service, name string) (*lbv1.LoadBalancer, error) {
-	all, err := s.harvester.Balancers(ctx, s.options.labels(service))
-	if err != nil {
-		return nil, err
-	}
-	return named(all, name), nil
 }
 
 // named returns the LoadBalancer of the name, or nil.
