@@ -35,7 +35,7 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope, a *assignment) erro
 	}
 	for {
 		if !a.reserved {
-			a.index, a.reserved = s.indexes.take(a.claim.Name), true
+			a.index, a.reserved = s.indexes.take(), true
 		}
 		if err := r.record(ctx, a); err != nil || a.data != nil {
 			return err
@@ -47,7 +47,6 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope, a *assignment) erro
 		if owner == a.claim.Name {
 			return r.record(ctx, a)
 		}
-		s.indexes.markTaken(a.index, owner)
 		a.reserved = false
 	}
 }

@@ -24,11 +24,11 @@ type assignment struct {
 // match returns the assignment of each claim, oldest claims first, and the data without a claim. Data belongs to the claim that
 // it names, whatever the status of the claim contains, because the status is lost when a cluster is moved. match sorts claims.
 func match(template string, claims []infrav1.Metal3DataClaim, datas []infrav1.Metal3Data) ([]*assignment, []*infrav1.Metal3Data, *indexes) {
-	taken := &indexes{taken: make(map[int32]string, len(datas))}
+	taken := &indexes{held: make(map[int32]string, len(datas)), promised: map[int32]bool{}}
 	byClaim := make(map[string]*infrav1.Metal3Data, len(datas))
 	for i := range datas {
 		data := &datas[i]
-		taken.taken[data.Spec.Index] = data.Spec.Claim.Name
+		taken.held[data.Spec.Index] = data.Spec.Claim.Name
 		if other, ok := byClaim[data.Spec.Claim.Name]; !ok || data.Spec.Index < other.Spec.Index {
 			byClaim[data.Spec.Claim.Name] = data
 		}
@@ -54,14 +54,19 @@ func match(template string, claims []infrav1.Metal3DataClaim, datas []infrav1.Me
 	return assignments, orphans, taken
 }
 
-// indexes holds the indexes of a template and the claims that hold them. It allocates the smallest free index.
+// indexes allocates the smallest free index of a template.
 type indexes struct {
-	mu    sync.Mutex
-	taken map[int32]string
-	next  int32
+	mu sync.Mutex
+	// held maps the indexes of existing data to the claims that the data names.
+	held map[int32]string
+	// promised has the indexes that are recorded in claims or were tried, whether or not their data exists.
+	promised map[int32]bool
+	next     int32
 }
 
-// reserve reserves the index recorded in the claim's status, unless data of another claim holds it.
+// reserve reserves the index recorded in the claim's status, unless data of another claim holds it. During a change of leadership
+// two claims may record the same index. Both keep it until data exists: the other manager may be creating the data of either, so
+// a claim that recorded another index would get two.
 func (x *indexes) reserve(template string, claim *infrav1.Metal3DataClaim) (int32, bool) {
 	if claim.Status.RenderedData == nil {
 		return 0, false
@@ -70,31 +75,23 @@ func (x *indexes) reserve(template string, claim *infrav1.Metal3DataClaim) (int3
 	if !ok {
 		return 0, false
 	}
-	if owner, taken := x.taken[index]; taken && owner != claim.Name {
+	if owner, held := x.held[index]; held && owner != claim.Name {
 		return 0, false
 	}
-	x.taken[index] = claim.Name
+	x.promised[index] = true
 	return index, true
 }
 
-// take allocates the smallest free index to the claim.
-func (x *indexes) take(claim string) int32 {
+// take allocates the smallest free index.
+func (x *indexes) take() int32 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for {
-		if _, taken := x.taken[x.next]; !taken {
-			x.taken[x.next] = claim
+	for ; ; x.next++ {
+		if _, held := x.held[x.next]; !held && !x.promised[x.next] {
+			x.promised[x.next] = true
 			return x.next
 		}
-		x.next++
 	}
-}
-
-// markTaken records that an index is held by another claim.
-func (x *indexes) markTaken(index int32, owner string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.taken[index] = owner
 }
 
 // dataName returns the name of the Metal3Data with the index. As names are unique, the name also serves as the lock on the index.

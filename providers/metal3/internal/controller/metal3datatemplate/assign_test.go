@@ -35,7 +35,7 @@ func given(claims []infrav1.Metal3DataClaim, datas []infrav1.Metal3Data) map[str
 	got := map[string]int32{}
 	for _, a := range assignments {
 		if !a.reserved {
-			a.index = indexes.take(a.claim.Name)
+			a.index = indexes.take()
 		}
 		got[a.claim.Name] = a.index
 	}
@@ -76,6 +76,10 @@ func TestAssignments(t *testing.T) {
 			claims: []infrav1.Metal3DataClaim{claimOf("a", 2, "t-0"), claimOf("b", 1, "t-0")},
 			datas:  []infrav1.Metal3Data{dataOf("b", 0)},
 			want:   map[string]int32{"a": 1, "b": 0},
+		},
+		"two claims that two managers promised the same index keep it until one has data": {
+			claims: []infrav1.Metal3DataClaim{claimOf("a", 3, "t-0"), claimOf("b", 2, "t-0"), claimOf("c", 1, "")},
+			want:   map[string]int32{"a": 0, "b": 0, "c": 1},
 		},
 		"a name of another template is ignored": {
 			claims: []infrav1.Metal3DataClaim{claimOf("a", 3, "other-0"), claimOf("b", 2, "t-00"), claimOf("c", 1, "t--1")},
