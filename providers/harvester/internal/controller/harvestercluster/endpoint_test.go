@@ -151,11 +151,14 @@ func TestLoadBalancerOfEarlierReleaseIsAdopted(t *testing.T) {
 		cluster.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: former.Status.Address, Port: 6443}
 	})
 	w.waitForProvisioned(cluster)
-	balancers := w.balancers()
-	w.Expect(balancers).To(HaveLen(1))
-	w.Expect(balancers[0].UID).To(Equal(former.UID))
-	w.Expect(balancers[0].Labels).To(HaveKeyWithValue(infrav1.ClusterIDLabel, cluster.Annotations[infrav1.ClusterIDAnnotation]))
-	w.Expect(balancers[0].Spec.BackendServerSelector).To(Equal(former.Spec.BackendServerSelector), "its machines are still behind it")
+	// The cluster has its endpoint before: the write of the label may conflict with Harvester's of the status.
+	w.Eventually(func(g Gomega) {
+		balancers := w.balancers()
+		g.Expect(balancers).To(HaveLen(1))
+		g.Expect(balancers[0].Labels).To(HaveKeyWithValue(infrav1.ClusterIDLabel, cluster.Annotations[infrav1.ClusterIDAnnotation]))
+		g.Expect(balancers[0].UID).To(Equal(former.UID))
+		g.Expect(balancers[0].Spec.BackendServerSelector).To(Equal(former.Spec.BackendServerSelector), "its machines are still behind it")
+	}).Should(Succeed())
 	w.remove(cluster)
 	w.expectNoLoadBalancers()
 }
