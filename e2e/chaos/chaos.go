@@ -116,9 +116,20 @@ func killInEachMode(ctx context.Context, options Options) error {
 		}
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("%w\nrepeat it with SEED=%d (logs: %s)", errors.Join(failed...), options.Seed, dir)
+		return fmt.Errorf("%w\n%s (logs: %s)", errors.Join(failed...), options.repeat(fmt.Sprintf("SEED=%d", options.Seed)), dir)
 	}
 	return os.RemoveAll(dir)
+}
+
+// repeat returns how to run the same again, with the variables of one part of the run.
+func (o *Options) repeat(variables string) string {
+	command := "repeat it with make storm PROVIDER=" + o.Provider.Describe().Name
+	for _, v := range []struct{ name, value string }{{"MODE", o.Mode}, {"CONTROL_PLANE", o.ControlPlane}, {"API_SERVER", o.APIServer}} {
+		if v.value != "" {
+			command += " " + v.name + "=" + v.value
+		}
+	}
+	return command + " " + variables
 }
 
 // behaving describes the faults of the API server.

@@ -155,3 +155,11 @@ func TestKillTimesDependOnSeed(t *testing.T) {
 	g.Expect(all[len(all)-1]).To(And(BeNumerically("<=", int64(longest)), BeNumerically(">", int64(longest)/2)))
 	g.Expect(all[len(all)/2]).To(BeNumerically("<", int64(2*shortly)), "half of the kills come soon")
 }
+
+func TestRepeatNamesEveryVariable(t *testing.T) {
+	g := NewWithT(t)
+	p, err := all.Named[provider.ChaosProvider]("metal3")
+	g.Expect(err).NotTo(HaveOccurred())
+	o := &Options{Provider: p, Mode: RebalanceMode, ControlPlane: "rke2", APIServer: "busy"}
+	g.Expect(o.repeat("SEEDS=1 SEED=7")).To(Equal("repeat it with make storm PROVIDER=metal3 MODE=rebalance CONTROL_PLANE=rke2 API_SERVER=busy SEEDS=1 SEED=7"))
+}

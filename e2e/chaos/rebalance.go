@@ -110,7 +110,7 @@ func (o *Options) record(r *results, is outcome, dir string) {
 	for _, fault := range faults {
 		o.printf("seed %d: %s", is.seed, fault)
 	}
-	r.failed = append(r.failed, fmt.Errorf("seed %d: %s\nrepeat it with SEEDS=1 SEED=%d", is.seed, strings.Join(faults, "\n"), is.seed))
+	r.failed = append(r.failed, fmt.Errorf("seed %d: %s\n%s", is.seed, strings.Join(faults, "\n"), o.repeat(fmt.Sprintf("SEEDS=1 SEED=%d", is.seed))))
 	var text strings.Builder
 	for _, m := range is.history {
 		fmt.Fprintln(&text, m)

@@ -94,13 +94,13 @@ func (h history) noSecondVictim(i int) []string {
 // begins reports whether a move begins at a moment.
 func (h history) begins(i int) bool { return i > 0 && h[i-1].move == nil && h[i].move != nil }
 
-// moveStarts reports moves that begin while the control plane is not complete and ready.
+// moveStarts reports moves that begin while the control plane is not complete and ready, or while its upgrade is held back.
 func (h history) moveStarts(i int) []string {
 	if !h.begins(i) {
 		return nil
 	}
-	if h.throughout(i, func(m moment) bool { return m.paused || !m.complete() }) {
-		return []string{fmt.Sprintf("a move of Machine %s begins while the control plane is paused or lacks machines", h[i].move.Machine)}
+	if h.throughout(i, func(m moment) bool { return !m.movable() }) {
+		return []string{fmt.Sprintf("a move of Machine %s begins while the control plane is paused, held back or lacks machines", h[i].move.Machine)}
 	}
 	return nil
 }
@@ -117,8 +117,8 @@ func (h history) rolloutStarts(i int) []string {
 		return nil
 	}
 	var faults []string
-	if h.throughout(i, func(m moment) bool { return m.paused || !m.complete() }) {
-		faults = append(faults, "a rollout begins while the control plane is paused or lacks machines")
+	if h.throughout(i, func(m moment) bool { return !m.movable() }) {
+		faults = append(faults, "a rollout begins while the control plane is paused, held back or lacks machines")
 	}
 	for j := i - 1; j > 0; j-- {
 		if !maps.Equal(h[j].states, h[i].states) {

@@ -116,6 +116,10 @@ func (l *historyBuilder) pause(paused bool) *historyBuilder {
 	return l.then(func(m *moment) { m.paused = paused })
 }
 
+func (l *historyBuilder) holdBack(heldBack bool) *historyBuilder {
+	return l.then(func(m *moment) { m.heldBack = heldBack })
+}
+
 func (l *historyBuilder) surge(i int, domain string) *historyBuilder {
 	return l.then(func(m *moment) { l.join(i, domain, m) })
 }
@@ -209,12 +213,14 @@ func TestCheckHistoryReportsFaults(t *testing.T) {
 			[]string{"Machine m0 is deleted for a move before its replacement exists"}},
 		"deleted while etcd needs it": {begin("aab", "a", "b", "c").record(0).mark(0).outdate(0).surge(3, "c").etcd(1, false).etcd(2, false).leave(0).gone(0).close(),
 			[]string{"Machine m0 is deleted for a move although etcd would lose its quorum"}},
+		"begun while an upgrade is held back": {begin("aab", "a", "b", "c").holdBack(true).record(0).holdBack(false).close().surge(3, "c").leave(0).gone(0),
+			[]string{"a move of Machine m0 begins while the control plane is paused, held back or lacks machines"}},
 		"begun while paused": {begin("aab", "a", "b", "c").pause(true).record(0).pause(false).close().surge(3, "c").leave(0).gone(0),
-			[]string{"a move of Machine m0 begins while the control plane is paused or lacks machines"}},
+			[]string{"a move of Machine m0 begins while the control plane is paused, held back or lacks machines"}},
 		"begun while a machine goes": {begin("aab", "a", "b", "c").leave(1).record(0).gone(1).close().surge(3, "c"),
-			[]string{"a move of Machine m0 begins while the control plane is paused or lacks machines"}},
+			[]string{"a move of Machine m0 begins while the control plane is paused, held back or lacks machines"}},
 		"a rollout while a machine goes": {begin("aab", "a", "b", "c").leave(1).rollOut().gone(1).surge(3, "c"),
-			[]string{"a rollout begins while the control plane is paused or lacks machines"}},
+			[]string{"a rollout begins while the control plane is paused, held back or lacks machines"}},
 		"a rollout without an end": {begin("aab", "a", "b", "c").rollOut().surge(3, "c").leave(0).gone(0).rollOut(),
 			[]string{"a second rollout begins although the failure domains have not changed since the first one"}},
 		"all replaced once, without a request": {begin("aaab", "a", "b", "c").balanced(metav1.ConditionFalse, faultlinev1.ReasonRolledOut),

@@ -57,6 +57,8 @@ type controlPlane struct {
 	claimed string // Machine
 	held    string // Machine
 	renewed int    // number of template replacements
+	// announced is set once the Cluster's topology has the version of the upgrade.
+	announced bool
 	// stripping is set while a policy removes annotations.
 	stripping bool
 
@@ -225,6 +227,11 @@ func (p *controlPlane) create(ctx context.Context) error {
 			s.moment.capacity = p.capacity
 		}
 	})
+	if p.hasTopology() {
+		if err := p.createClass(ctx); err != nil {
+			return err
+		}
+	}
 	for _, object := range objects {
 		if err := p.createObject(ctx, object); err != nil {
 			return err
@@ -254,6 +261,11 @@ func (p *controlPlane) objects() ([]*unstructured.Unstructured, error) {
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
 		return slices.Contains(left, o.GetKind()) || strings.HasSuffix(o.GetName(), "-worker")
 	})
+	if p.hasTopology() {
+		if err := p.addTopology(objects); err != nil {
+			return nil, err
+		}
+	}
 	return objects, p.adapt(objects)
 }
 

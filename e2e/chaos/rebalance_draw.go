@@ -35,6 +35,7 @@ const (
 	pause      act = "pause"       // pauses the control plane
 	resume     act = "resume"      // resumes the control plane
 	upgrade    act = "upgrade"     // upgrades Kubernetes, once
+	announce   act = "announce"    // sets the version of an upgrade in the Cluster's topology, which upgrade passes on to the control plane
 	hold       act = "hold"        // holds the deletion of a Machine with a hook, so that a rollout stops there
 	removeHook act = "remove hook" // removes the hook
 	strip      act = "strip"       // lets a mutating policy remove Faultline's annotations
@@ -45,7 +46,7 @@ const (
 func weights() map[act]int {
 	return map[act]int{
 		cordon: 2, evict: 6, activate: 5, lose: 2, restore: 2, remove: 2, fail: 5, stop: 1, start: 3, claim: 1, release: 3, scale: 3, rollOut: 1, renew: 1,
-		pause: 1, resume: 4, upgrade: 3, hold: 4, removeHook: 3, strip: 4, keep: 4,
+		pause: 1, resume: 4, upgrade: 3, announce: 6, hold: 4, removeHook: 3, strip: 4, keep: 4,
 	}
 }
 
@@ -139,10 +140,13 @@ func draw(seed uint64, kind controlPlaneKind) script {
 }
 
 // rollOut makes the control plane replace all machines instead of moving one. A rollout has only one observable phase, and needs capacity
-// in every failure domain.
+// in every failure domain. The manager would request it in the Cluster's topology, which no controller passes on here.
 func (s *script) rollOut() {
 	s.mode, s.capacity = faultlinev1.ControlPlaneRebalanceRolloutAfter, roomy
 	for i := range s.steps {
+		if s.steps[i].act == announce {
+			s.steps[i].act = upgrade
+		}
 		for _, at := range []*phase{&s.steps[i].when, &s.steps[i].kill} {
 			if *at != never {
 				*at = surging
@@ -166,7 +170,7 @@ func drawStep(random *rand.Rand, can map[act]bool) step {
 	if random.IntN(killers) == 0 {
 		s.kill = provider.Pick(random, phases())
 	}
-	undone := map[act]act{lose: restore, stop: start, claim: release, pause: resume, hold: removeHook, strip: keep}
+	undone := map[act]act{lose: restore, stop: start, claim: release, pause: resume, hold: removeHook, strip: keep, announce: upgrade}
 	for does, undoes := range undone {
 		if s.act == does || s.act == undoes {
 			can[does], can[undoes] = s.act == undoes, s.act == does
@@ -177,6 +181,11 @@ func drawStep(random *rand.Rand, can map[act]bool) step {
 
 // name returns the name of the cluster and of its namespace.
 func (s script) name() string { return fmt.Sprintf("seed-%d", s.seed) }
+
+// hasTopology reports whether the Cluster has a topology, because the version of its upgrade is announced in it.
+func (s script) hasTopology() bool {
+	return slices.ContainsFunc(s.steps, func(s step) bool { return s.act == announce })
+}
 
 // tight reports whether the failure domains have hardly any spare capacity.
 func (s script) tight() bool { return s.capacity < roomy }

@@ -48,7 +48,7 @@ func (p *controlPlane) acts() map[act]func(context.Context, step) error {
 	}
 	return map[act]func(context.Context, step) error{
 		cordon: setDomainState(faultlinev1.DomainCordoned), evict: setDomainState(faultlinev1.DomainEvicting), activate: setDomainState(faultlinev1.DomainActive),
-		lose: p.lose, stop: p.stop, remove: p.deleteMachine, fail: p.failMachine, claim: p.claim, hold: p.hold, strip: p.strip,
+		lose: p.lose, stop: p.stop, remove: p.deleteMachine, fail: p.failMachine, claim: p.claim, hold: p.hold, strip: p.strip, announce: p.announce,
 	}
 }
 
@@ -66,6 +66,11 @@ func (p *controlPlane) endFaults(ctx context.Context) error {
 	}
 	if err := p.addCapacity(ctx); err != nil {
 		return err
+	}
+	if p.recorder.last().heldBack {
+		if err := p.changeControlPlane(ctx, step{act: upgrade}); err != nil {
+			return err
+		}
 	}
 	return p.changeControlPlane(ctx, step{act: resume})
 }
@@ -294,7 +299,10 @@ func (p *controlPlane) changeControlPlane(ctx context.Context, s step) error {
 		}
 		spec["machineTemplate"] = map[string]any{"spec": map[string]any{"infrastructureRef": map[string]any{"name": name}}}
 	case upgrade:
-		spec["version"] = p.environment.kind.upgraded
+		if err := p.announce(ctx, s); err != nil {
+			return err
+		}
+		spec["version"], note = p.environment.kind.upgraded, func(s *state) { s.moment.heldBack = false }
 	case pause:
 		change = annotated(clusterv1.PausedAnnotation, "")
 	case resume:

@@ -27,6 +27,8 @@ type moment struct {
 	// replicas is the control plane's desired number of machines, paused whether it is paused.
 	replicas int
 	paused   bool
+	// heldBack is true while the Cluster's topology has the version of an upgrade that the control plane does not have yet.
+	heldBack bool
 	machines []machine // by name
 	members  []etcdMember
 	// rollout is the control plane's rollout.after, asked the value that the user set last.
@@ -120,6 +122,9 @@ func (m moment) complete() bool {
 	return len(m.machines) == m.replicas && !slices.ContainsFunc(m.machines, func(is machine) bool { return is.deleting || !is.ready })
 }
 
+// movable reports whether a move or a rollout may begin.
+func (m moment) movable() bool { return !m.paused && !m.heldBack && m.complete() }
+
 // failing reports whether a machine fails its health check.
 func (m moment) failing() bool {
 	return slices.ContainsFunc(m.machines, func(is machine) bool { return is.failing })
@@ -184,7 +189,7 @@ func (m moment) String() string {
 	if m.move != nil {
 		fmt.Fprintf(&text, " moving %s%s", m.move.Machine[strings.LastIndex(m.move.Machine, "-")+1:], when(m.move.Aborting != "", " (back: "+m.move.Aborting+")"))
 	}
-	fmt.Fprintf(&text, "%s%s%s %s %s", when(m.paused, " paused"), when(m.remediated, " remediated"), when(m.leftOver(), " (told)"), m.balanced.Status, m.balanced.Reason)
+	fmt.Fprintf(&text, "%s%s%s %s %s", when(m.paused, " paused")+when(m.heldBack, " upgrade held back"), when(m.remediated, " remediated"), when(m.leftOver(), " (told)"), m.balanced.Status, m.balanced.Reason)
 	return text.String()
 }
 
