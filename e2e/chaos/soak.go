@@ -73,10 +73,15 @@ func (f footprint) above(start footprint) error {
 	if f.watches > start.watches {
 		more = append(more, fmt.Errorf("%d watches of the API server are left", f.watches-start.watches))
 	}
+	return errors.Join(append(more, f.outsideAbove(start))...)
+}
+
+// outsideAbove returns an error if there are more watches or sessions of the infrastructure than at the start.
+func (f footprint) outsideAbove(start footprint) error {
 	if f.outside > start.outside {
-		more = append(more, fmt.Errorf("%d watches or sessions of the infrastructure are left", f.outside-start.outside))
+		return fmt.Errorf("%d watches or sessions of the infrastructure are left", f.outside-start.outside)
 	}
-	return errors.Join(more...)
+	return nil
 }
 
 // soak is a run of SoakMode.
@@ -124,15 +129,19 @@ func (s *soak) all(ctx context.Context) error {
 
 // compare compares the manager's footprint before and after clusters come and go.
 func (s *soak) compare(ctx context.Context) error {
-	// The warm-up also creates the informers and connections that stay.
-	if err := s.guests(ctx, "warm", (s.options.Clusters+warmUp-1)/warmUp); err != nil {
-		return err
-	}
-	start, err := s.measure(ctx)
+	idle, err := s.measure(ctx)
 	if err != nil {
 		return err
 	}
+	// The warm-up also creates the informers that stay. What it opened outside must be closed before the start is measured.
+	if err := s.guests(ctx, "warm", (s.options.Clusters+warmUp-1)/warmUp); err != nil {
+		return err
+	}
+	start, err := s.returned(ctx, func(f footprint) error { return f.outsideAbove(idle) })
 	s.options.printf("%s: before: %s", SoakMode, start)
+	if err != nil {
+		return err
+	}
 	began := time.Now()
 	if err := s.guests(ctx, "soak", s.options.Clusters); err != nil {
 		return err
@@ -143,15 +152,21 @@ func (s *soak) compare(ctx context.Context) error {
 	}
 	s.options.printf("%s: after %d clusters, %.0f s: %s", SoakMode, s.options.Clusters, time.Since(began).Seconds(), end)
 	began = time.Now()
-	err = wait.PollUntilContextTimeout(ctx, returnEvery, returnLimit, true, func(ctx context.Context) (bool, error) {
-		end, err = s.measure(ctx)
-		return err == nil && end.above(start) == nil, err
-	})
+	end, err = s.returned(ctx, func(f footprint) error { return f.above(start) })
 	s.options.printf("%s: %.0f s later: %s", SoakMode, time.Since(began).Seconds(), end)
-	if wait.Interrupted(err) && ctx.Err() == nil {
-		return end.above(start)
-	}
 	return err
+}
+
+// returned measures until above returns nil, and returns its last error after returnLimit.
+func (s *soak) returned(ctx context.Context, above func(footprint) error) (is footprint, err error) {
+	err = wait.PollUntilContextTimeout(ctx, returnEvery, returnLimit, true, func(ctx context.Context) (bool, error) {
+		is, err = s.measure(ctx)
+		return err == nil && above(is) == nil, err
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return is, above(is)
+	}
+	return is, err
 }
 
 // guests creates and deletes clusters.
