@@ -158,15 +158,19 @@ func (s *soak) compare(ctx context.Context) error {
 }
 
 // returned measures until above returns nil, and returns its last error after returnLimit.
-func (s *soak) returned(ctx context.Context, above func(footprint) error) (is footprint, err error) {
-	err = wait.PollUntilContextTimeout(ctx, returnEvery, returnLimit, true, func(ctx context.Context) (bool, error) {
-		is, err = s.measure(ctx)
-		return err == nil && above(is) == nil, err
-	})
-	if wait.Interrupted(err) && ctx.Err() == nil {
-		return is, above(is)
+func (s *soak) returned(ctx context.Context, above func(footprint) error) (footprint, error) {
+	for deadline := time.Now().Add(returnLimit); ; {
+		is, err := s.measure(ctx)
+		if err != nil {
+			return is, err
+		}
+		if err := above(is); err == nil || time.Now().After(deadline) {
+			return is, err
+		}
+		if err := provider.Pause(ctx, returnEvery); err != nil {
+			return is, err
+		}
 	}
-	return is, err
 }
 
 // guests creates and deletes clusters.
