@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -37,10 +38,25 @@ const (
 	programVariable = "FAULTLINE_AUTOSCALER"
 	// account is the ServiceAccount of the Pods.
 	account = "pods"
+	// minimum is the annotation of a MachineDeployment with the smallest number of machines.
+	minimum = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
+	// fits is the Pod for which a machine is added.
+	fits = "fits"
 )
 
 // kubeProxy is the CPU that the autoscaler expects kube-proxy to use on a new Node.
 func kubeProxy() resource.Quantity { return resource.MustParse("100m") }
+
+// pods returns how many Pods a Node can run.
+func pods() *resource.Quantity { return resource.NewQuantity(110, resource.DecimalSI) }
+
+// scaled returns the annotations with which the autoscaler scales a MachineDeployment.
+func scaled(least, most int) map[string]string {
+	return map[string]string{
+		minimum: strconv.Itoa(least),
+		"cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size": strconv.Itoa(most),
+	}
+}
 
 // capacity returns what a worker of a provider's template has, in the provider's simulation.
 func capacity(of string) corev1.ResourceList {
@@ -80,6 +96,7 @@ func TestTheRealAutoscaler(t *testing.T) {
 				{Name: "adds no machine that is too small", Run: (*fixture).refusesSize},
 				{Name: "adds no machine in another zone", Run: (*fixture).refusesZone},
 				{Name: "adds the first machine of the right zone", Run: (*fixture).adds},
+				{Name: "keeps the machines that Pods need", Run: (*fixture).levelsNothing},
 			})
 		})
 	}
@@ -93,11 +110,12 @@ func (w *fixture) create(ctx context.Context) {
 		w.Go(ctx, w.about.System, simulate)
 	}
 	template := filepath.Join(w.Root, "templates", w.about.Name, w.about.Template(""))
-	for _, object := range w.Objects(template, map[string]string{"CONTROL_PLANE_MACHINE_COUNT": "1", "WORKER_MACHINE_COUNT": "0"}) {
+	for _, object := range w.Objects(template, map[string]string{
+		"CONTROL_PLANE_MACHINE_COUNT": "1", "WORKER_MACHINE_COUNT": "0", "FAILURE_DOMAIN_WORKERS": "true", "FAILURE_DOMAIN_WORKERS_REBALANCE": "DeleteOne",
+	}) {
 		if object.GetKind() == "MachineDeployment" {
-			annotations := maps.Clone(object.GetAnnotations())
-			annotations["cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"] = "0"
-			annotations["cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"] = "2"
+			annotations := scaled(0, 2)
+			maps.Copy(annotations, object.GetAnnotations())
 			object.SetAnnotations(annotations)
 		}
 		w.Expect(w.Client.Create(ctx, object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
@@ -115,7 +133,7 @@ func (w *fixture) autoscale(ctx context.Context) error {
 	defer func() { _ = log.Close() }()
 	command := exec.CommandContext(ctx, os.Getenv(programVariable), "--cloud-provider=clusterapi", "--kubeconfig="+w.Management.Kubeconfig,
 		"--node-group-auto-discovery=clusterapi:namespace="+environment.Namespace+",clusterName="+environment.Name, "--leader-elect=false",
-		"--address=127.0.0.1:0", "--scan-interval=1s", "--scale-down-enabled=false", "--write-status-configmap=false", "--v=4",
+		"--address=127.0.0.1:0", "--scan-interval=1s", "--scale-down-unneeded-time=5s", "--scale-down-delay-after-add=5s", "--write-status-configmap=false", "--v=4",
 		// Hosts may not be inspected in the first loop, which the next event does not repeat otherwise.
 		"--record-duplicated-events", "--kube-client-qps=100", "--kube-client-burst=100")
 	command.Stdout, command.Stderr = log, log
@@ -131,7 +149,7 @@ func (w *fixture) refusesZone(ctx context.Context) {
 }
 
 func (w *fixture) adds(ctx context.Context) {
-	w.pod(ctx, "fits", w.zone, w.fitting())
+	w.pod(ctx, fits, w.zone, w.fitting())
 	w.Until(ctx, func(ctx context.Context) (string, error) {
 		list := &clusterv1.MachineList{}
 		if err := w.Client.List(ctx, list, client.HasLabels{clusterv1.MachineDeploymentNameLabel}); err != nil {
