@@ -43,6 +43,11 @@ const (
 
 func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	testenv.ShowsVersion(t, "faultline-harvester-manager")
+}
+
 // TestManager runs the manager as installed: with its flags, webhooks and no more permissions than config/rbac grants here and the
 // documentation requests on Harvester. Creating and deleting a cluster and a machine must use all of them.
 func TestManager(t *testing.T) {

@@ -35,6 +35,11 @@ const (
 
 func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	testenv.ShowsVersion(t, "faultline-metal3-manager")
+}
+
 // TestManager runs the manager as installed: with its flags, its webhooks and only the permissions in config/rbac. Creating and
 // deleting a machine requires all of them.
 func TestManager(t *testing.T) {

@@ -32,6 +32,11 @@ const (
 
 func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	testenv.ShowsVersion(t, "faultline-vsphere-manager")
+}
+
 // TestManager runs the manager as installed: with its flags, its webhooks and only the RBAC of config/rbac. Provisioning and
 // deleting a machine with its account needs all of those permissions.
 func TestManager(t *testing.T) {

@@ -13,11 +13,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/faultline-io/faultline/shared/version"
 )
 
 const (
@@ -98,6 +101,52 @@ func runManager(t *testing.T, env *envtest.Environment, c *Components, kubeconfi
 		_ = cmd.Process.Kill() // or it has already exited, which makes no difference here
 		<-ended
 	}
+}
+
+// ShowsVersion tests that the program prints its version for --version, and in the first line of its log. Without a kubeconfig the
+// program needs no API server: it logs its start and exits. The TestMain of the package must call MainOf, or run the program if the
+// environment has the given variables.
+func ShowsVersion(t *testing.T, name string, environment ...string) {
+	t.Helper()
+	environment = append(environment, managerVariable+"=true", "KUBECONFIG="+os.DevNull)
+	out, _, err := runProgram(t, environment, "--version")
+	if want := version.Text(name) + "\n"; err != nil || out != want {
+		t.Errorf("--version prints %q, not %q: %v", out, want, err)
+	}
+	out, log, err := runProgram(t, environment)
+	if err == nil || out != "" {
+		t.Errorf("without an API server the program must fail, and log to stderr: %q", out)
+	}
+	first, _, _ := strings.Cut(log, "\n")
+	if _, line, _ := strings.Cut(first, "] "); line != startLine(name) {
+		t.Errorf("the first line of the log is %q, not %s", first, startLine(name))
+	}
+}
+
+// startLine returns the first line of a program's log, without the header.
+func startLine(name string) string {
+	line := fmt.Sprintf("%q", "Starting "+name)
+	for pairs := version.Pairs(); len(pairs) > 1; pairs = pairs[2:] {
+		line += fmt.Sprintf(" %s=%q", pairs[0], pairs[1])
+	}
+	return line
+}
+
+// runProgram runs the program until it exits.
+func runProgram(t *testing.T, environment []string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, log := &strings.Builder{}, &strings.Builder{}
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), environment...), out, log
+	if _, err := cmd.StdinPipe(); err != nil { // MainOf exits when it is closed.
+		t.Fatal(err)
+	}
+	err = cmd.Run()
+	return out.String(), log.String(), err
 }
 
 // end asks the manager to stop and waits for it. An exit code above 1 comes from a panic or the race detector. Exit code 1, which

@@ -39,6 +39,11 @@ var config = filepath.Join("..", "..", "config", "loadbalancer")
 
 func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	testenv.ShowsVersion(t, "faultline-harvester-load-balancer-manager")
+}
+
 // TestManager runs the manager as installed: with its flags, webhooks, conversion and no more permissions than its manifests grant. Then
 // it runs another manager with a watch filter.
 func TestManager(t *testing.T) {
