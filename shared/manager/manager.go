@@ -16,6 +16,7 @@ import (
 	"runtime/debug"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/component-base/logs"
 	logsv1 "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
@@ -30,6 +31,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/faultline-io/faultline/shared/remote/bounded"
 	"github.com/faultline-io/faultline/shared/version"
 )
 
@@ -127,11 +129,7 @@ func (o *Options) newManager(p Provider) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the API server: %w", err)
 	}
-	api.QPS, api.Burst = o.kubeAPIQPS, o.kubeAPIBurst
-	api.UserAgent = p.program()
-	// Upstream's finalizers are part of the wire format, so the API server's warning about their names is dropped.
-	api.WarningHandler = apiwarnings.DefaultHandler(klog.Background().WithName("API Server Warning"))
-	api.Wrap(func(next http.RoundTripper) http.RoundTripper { return discoveryRetry{next, discoveryBackoff()} })
+	o.configure(api, p.program())
 	mgr, err := ctrl.NewManager(api, ctrl.Options{
 		Scheme: scheme, Metrics: *metricsOptions, HealthProbeBindAddress: o.healthAddress, PprofBindAddress: o.profilerAddress,
 		LeaderElection: o.leaderElect, LeaderElectionID: cmp.Or(o.leaderElectionID, p.LeaderElectionID),
@@ -144,6 +142,17 @@ func (o *Options) newManager(p Provider) (manager.Manager, error) {
 		return nil, fmt.Errorf("creating manager: %w", err)
 	}
 	return mgr, nil
+}
+
+// configure sets how the manager sends requests to the API server.
+func (o *Options) configure(api *rest.Config, program string) {
+	api.QPS, api.Burst = o.kubeAPIQPS, o.kubeAPIBurst
+	api.UserAgent = program
+	// Upstream's finalizers are part of the wire format, so the API server's warning about their names is dropped.
+	api.WarningHandler = apiwarnings.DefaultHandler(klog.Background().WithName("API Server Warning"))
+	// An API server, or a proxy, that keeps connections open without an answer must not stop the reconciles of an object for ever.
+	api.Wrap(bounded.Deadline)
+	api.Wrap(func(next http.RoundTripper) http.RoundTripper { return discoveryRetry{next, discoveryBackoff()} })
 }
 
 // servers returns the options for the webhook and diagnostics servers. Both offer HTTP/1.1 only unless --enable-http2 is set,

@@ -35,7 +35,45 @@ func RoundTripper(next http.RoundTripper, limit int64) http.RoundTripper {
 	if limit <= 0 {
 		limit = Answer
 	}
-	return roundTripper{next, limit}
+	return roundTripper{Deadline(next), limit}
+}
+
+// Deadline returns a RoundTripper that sends requests with next and ends them after a timeout, except for watches.
+func Deadline(next http.RoundTripper) http.RoundTripper { return deadline{next} }
+
+type deadline struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (d deadline) RoundTrip(request *http.Request) (*http.Response, error) {
+	if watches(request) {
+		return d.next.RoundTrip(request)
+	}
+	ctx, end := context.WithTimeout(request.Context(), timeout)
+	response, err := d.next.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		end()
+		return nil, err
+	}
+	response.Body = endingBody{response.Body, end}
+	return response, nil
+}
+
+func watches(request *http.Request) bool {
+	watch := request.URL.Query().Get("watch")
+	return watch == "true" || watch == "1"
+}
+
+// endingBody is the body of a response with a deadline.
+type endingBody struct {
+	io.ReadCloser
+
+	end func()
+}
+
+// Close implements io.Closer.
+func (b endingBody) Close() error {
+	defer b.end()
+	return b.ReadCloser.Close()
 }
 
 type roundTripper struct {
@@ -45,21 +83,12 @@ type roundTripper struct {
 
 // RoundTrip implements http.RoundTripper.
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
-	watch := request.URL.Query().Get("watch")
-	watches := watch == "true" || watch == "1"
-	end := func() {}
-	if !watches {
-		var ctx context.Context
-		ctx, end = context.WithTimeout(request.Context(), timeout)
-		request = request.WithContext(ctx)
-	}
 	response, err := r.next.RoundTrip(request)
 	if err != nil {
-		end()
 		return nil, err
 	}
-	b := &limitedBody{ReadCloser: response.Body, end: end, limit: r.limit}
-	if encoding := response.Header.Get("Content-Type"); watches && response.StatusCode == http.StatusOK {
+	b := &limitedBody{ReadCloser: response.Body, limit: r.limit}
+	if encoding := response.Header.Get("Content-Type"); watches(request) && response.StatusCode == http.StatusOK {
 		b.frames = framesOf(encoding)
 	}
 	if b.frames != nil {
@@ -90,7 +119,6 @@ func framesOf(encoding string) frames {
 type limitedBody struct {
 	io.ReadCloser
 
-	end         func()
 	frames      frames
 	limit, left int64
 }
@@ -115,12 +143,6 @@ func (b *limitedBody) Read(buffer []byte) (int, error) {
 		return n - 1, b.tooLong()
 	}
 	return n, err
-}
-
-// Close implements io.Closer.
-func (b *limitedBody) Close() error {
-	defer b.end()
-	return b.ReadCloser.Close()
 }
 
 func (b *limitedBody) tooLong() error {
