@@ -187,6 +187,18 @@ func TestPausedOrDeletedCluster(t *testing.T) {
 	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"": 3}))
 }
 
+func TestDeletedClusterIsForgotten(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, faultlinev1.WorkersDistribution{})
+	w.scale("md", 2)
+	r := w.reconciler(api)
+	w.reconcile(r)
+	w.Expect(r.Kept(w.infra)).To(ConsistOf("clusters", "busy", "markedByOthers"))
+	w.Expect(api.Delete(t.Context(), w.infra)).To(Succeed())
+	w.reconcile(r)
+	w.Expect(r.Kept(w.infra)).To(BeEmpty())
+}
+
 func TestExternallyManagedCluster(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, faultlinev1.WorkersDistribution{})
