@@ -11,14 +11,21 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/quorum"
+	"github.com/faultline-io/faultline/shared/reconcile"
+	"github.com/faultline-io/faultline/shared/watch"
 )
 
 func TestDeletionWaitsForQuorum(t *testing.T) {
@@ -347,4 +354,52 @@ func TestConflictingHookWritesBackOff(t *testing.T) {
 	writes.WaitForBackoff(m0)
 	writes.Conflict()
 	w.hooked("m0")
+}
+
+// staleCache is the cache of a manager, whose reads are stale.
+type staleCache struct {
+	cache.Cache
+	stale *integration.Stale
+}
+
+func (c staleCache) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	return c.stale.Get(ctx, key, o, opts...)
+}
+
+func (c staleCache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	return c.stale.List(ctx, list, opts...)
+}
+
+// The reconciler reads live before each write, so that it finds the hooks that it has written. The manager is not started: the test
+// calls the reconciler.
+func TestStaleCacheCountsRequests(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, 3, external)
+	api, err := client.NewWithWatch(apiServer, client.Options{Scheme: scheme})
+	w.Expect(err).NotTo(HaveOccurred())
+	options := ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, NewCache: func(config *rest.Config, o cache.Options) (cache.Cache, error) {
+		idle, err := cache.New(config, o)
+		return staleCache{idle, &integration.Stale{Client: api}}, err
+	}}
+	options.Controller.SkipNameValidation = ptr.To(true)
+	mgr, err := ctrl.NewManager(apiServer, options)
+	w.Expect(err).NotTo(HaveOccurred())
+	sent, read := &integration.Requests{}, &integration.Requests{}
+	r := &quorum.Reconciler{Client: sent.Counted(api), Live: read.Counted(api), Provider: providertest.Provider{}, Recorder: w.recorder}
+	w.Expect(r.SetupWithManager(t.Context(), mgr, "", watch.Concurrency(1))).To(Succeed())
+	run := func() ctrl.Result {
+		result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.name, Name: "one"}})
+		w.Expect(err).NotTo(HaveOccurred())
+		return result
+	}
+	run()
+	w.hooked("m0", "m1", "m2")
+	w.Expect(*sent).To(Equal(integration.Requests{Writes: 3, StatusWrites: 1}))
+	*sent, *read = integration.Requests{}, integration.Requests{}
+	const again = 5
+	for range again {
+		w.Expect(run()).To(Equal(reconcile.Again()), "the pauses grow")
+	}
+	w.Expect(*sent).To(Equal(integration.Requests{StatusWrites: again}), "the condition is sent with the resourceVersion of the cache, and conflicts")
+	w.Expect(read.Reads).To(BeNumerically("<=", 4*again), "each time the Cluster, its infrastructure, its control plane and its Machines")
 }

@@ -14,15 +14,18 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/patch"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
@@ -310,6 +313,52 @@ func TestStrippedMoveAnnotations(t *testing.T) {
 			})).Reconcile(t.Context(), w.request())
 			w.Expect(err).NotTo(HaveOccurred())
 			w.Expect(writes).To(BeNumerically("<=", 1), "it is not tried again and again")
+		})
+	}
+}
+
+// While the cache shows the infrastructure cluster as it was before the last write, the reconciler waits and sends nothing. If only
+// Machines lag, it reads live and finds nothing to write.
+func TestStaleCacheCountsRequests(t *testing.T) {
+	t.Parallel()
+	const again = 5
+	for name, tc := range map[string]struct {
+		current func(runtime.Object) bool
+		reads   int // for each reconcile, at most
+		pauses  []time.Duration
+	}{
+		"all kinds": {pauses: []time.Duration{20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond, 160 * time.Millisecond, 320 * time.Millisecond}},
+		"Machines": {reads: 14, current: func(o runtime.Object) bool {
+			_, machines := o.(*clusterv1.MachineList)
+			return !machines
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t, "aab", "abc")
+			sent, read := &integration.Requests{}, &integration.Requests{}
+			r := w.reconciler(&integration.Stale{Client: sent.Counted(w.client), Current: tc.current})
+			r.Live = read.Counted(w.live().(client.WithWatch))
+			reconcile := func() ctrl.Result {
+				result, err := r.Reconcile(t.Context(), w.request())
+				w.Expect(err).NotTo(HaveOccurred())
+				return result
+			}
+			reconcile()
+			w.Expect(w.marked()).To(Equal([]string{"m0"}))
+			w.Expect(sent.Writes+sent.StatusWrites).To(BeNumerically("<=", 5), "a record, two marks, the condition")
+			written := sent.Writes + sent.StatusWrites
+			read.Reads = 0
+			var pauses []time.Duration
+			for range again {
+				pauses = append(pauses, reconcile().RequeueAfter)
+			}
+			w.Expect(sent.Writes + sent.StatusWrites).To(Equal(written))
+			w.Expect(read.Reads).To(BeNumerically("<=", again*tc.reads))
+			if tc.pauses != nil {
+				w.Expect(pauses).To(Equal(tc.pauses))
+			}
+			w.Expect(w.marked()).To(Equal([]string{"m0"}))
 		})
 	}
 }
