@@ -139,7 +139,7 @@ func (b *limitedBody) Read(buffer []byte) (int, error) {
 		}
 	}
 	if b.left < 0 {
-		_ = b.ReadCloser.Close() // stop the server from sending more
+		_ = b.Close() // stop the server from sending more
 		return n - 1, b.tooLong()
 	}
 	return n, err
