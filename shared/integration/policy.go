@@ -5,6 +5,7 @@ package integration
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -29,8 +31,6 @@ const probe = "example.com/probe"
 // be valid to create. Strip returns when the policy is in force, and keep when it no longer is.
 func (u User) Strip(example client.Object, prefixes ...string) (keep func()) {
 	u.T.Helper()
-	mapping := u.mapping(example)
-	name := strings.Trim(example.GetNamespace()+"-"+mapping.Resource.Resource, "-")
 	of := func(text string) string {
 		var ours []string
 		for _, prefix := range append(slices.Clone(prefixes), probe) {
@@ -39,48 +39,95 @@ func (u User) Strip(example client.Object, prefixes ...string) (keep func()) {
 		return strings.Join(ours, " || ")
 	}
 	which := of("k")
+	remove := u.mutate(example, "",
+		"has(object.metadata.annotations) ? object.metadata.annotations.filter(k, "+which+
+			").map(k, JSONPatch{op: 'remove', path: '/metadata/annotations/' + jsonpatch.escapeKey(k)}) : []",
+		"has(object.metadata.labels) ? object.metadata.labels.filter(k, "+which+
+			").map(k, JSONPatch{op: 'remove', path: '/metadata/labels/' + jsonpatch.escapeKey(k)}) : []",
+		"has(object.metadata.finalizers) ? [JSONPatch{op: 'replace', path: '/metadata/finalizers', value: object.metadata.finalizers.filter(k, !("+
+			which+"))}] : []",
+		"has(object.metadata.ownerReferences) ? [JSONPatch{op: 'replace', path: '/metadata/ownerReferences', "+
+			"value: object.metadata.ownerReferences.filter(o, !("+of("(o.kind + ' ' + o.name)")+"))}] : []",
+	)
+	u.waitForStripped(example, true)
+	return func() {
+		u.T.Helper()
+		remove()
+		u.waitForStripped(example, false)
+	}
+}
+
+// mutate creates a mutating admission policy with JSON patches for the subresource, or for "" the objects, of the kind of the example
+// in its namespace, until the test ends or remove is called. It does not wait until the policy is in force.
+func (u User) mutate(example client.Object, subresource string, patches ...string) (remove func()) {
+	u.T.Helper()
+	mapping := u.mapping(example)
+	resource := strings.Trim(mapping.Resource.Resource+"/"+subresource, "/")
+	name := strings.Trim(example.GetNamespace()+"-"+strings.ReplaceAll(resource, "/", "-"), "-")
 	match := &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 		Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-		Rule: admissionv1.Rule{
-			APIGroups: []string{mapping.Resource.Group}, APIVersions: []string{"*"}, Resources: []string{mapping.Resource.Resource},
-		},
+		Rule:       admissionv1.Rule{APIGroups: []string{mapping.Resource.Group}, APIVersions: []string{"*"}, Resources: []string{resource}},
 	}}}}
 	if example.GetNamespace() != "" {
 		match.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: example.GetNamespace()}}
 	}
-	patch := func(expression string) admissionv1.Mutation {
-		return admissionv1.Mutation{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: &admissionv1.JSONPatch{Expression: expression}}
-	}
 	policy := &admissionv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.MutatingAdmissionPolicySpec{
 		MatchConstraints: match, ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
-		Mutations: []admissionv1.Mutation{
-			patch("has(object.metadata.annotations) ? object.metadata.annotations.filter(k, " + which +
-				").map(k, JSONPatch{op: 'remove', path: '/metadata/annotations/' + jsonpatch.escapeKey(k)}) : []"),
-			patch("has(object.metadata.labels) ? object.metadata.labels.filter(k, " + which +
-				").map(k, JSONPatch{op: 'remove', path: '/metadata/labels/' + jsonpatch.escapeKey(k)}) : []"),
-			patch("has(object.metadata.finalizers) ? [JSONPatch{op: 'replace', path: '/metadata/finalizers', value: object.metadata.finalizers.filter(k, !(" +
-				which + "))}] : []"),
-			patch("has(object.metadata.ownerReferences) ? [JSONPatch{op: 'replace', path: '/metadata/ownerReferences', " +
-				"value: object.metadata.ownerReferences.filter(o, !(" + of("(o.kind + ' ' + o.name)") + "))}] : []"),
-		},
 	}}
+	for _, expression := range patches {
+		policy.Spec.Mutations = append(policy.Spec.Mutations, admissionv1.Mutation{
+			PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: &admissionv1.JSONPatch{Expression: expression},
+		})
+	}
 	binding := &admissionv1.MutatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: name},
 	}
-	remove := func(ctx context.Context) error {
+	end := func(ctx context.Context) error {
 		if err := u.Client.Delete(ctx, binding); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 		return client.IgnoreNotFound(u.Client.Delete(ctx, policy))
 	}
 	u.Create(policy, binding)
-	u.T.Cleanup(func() { _ = remove(context.WithoutCancel(u.T.Context())) })
-	u.waitForStripped(example, true)
+	u.T.Cleanup(func() { _ = end(context.WithoutCancel(u.T.Context())) })
 	return func() {
 		u.T.Helper()
-		u.G.Expect(remove(u.T.Context())).To(gomega.Succeed())
-		u.waitForStripped(example, false)
+		u.G.Expect(end(u.T.Context())).To(gomega.Succeed())
 	}
+}
+
+// stripStatus creates a mutating admission policy that removes a field of the status, with the given valid value, from the example and
+// other objects of its kind in its namespace. It returns when the policy is in force, and keep when it no longer is.
+func (u User) stripStatus(example client.Object, field string, value any) (keep func()) {
+	u.T.Helper()
+	remove := u.mutate(example, "status", fmt.Sprintf("has(object.status) && has(object.status.%[1]s) ? [JSONPatch{op: 'remove', path: '/status/%[1]s'}] : []", field))
+	wait := func(stripped bool) {
+		u.T.Helper()
+		u.G.Eventually(func(g gomega.Gomega) {
+			o := u.unstructured(example)
+			body, err := json.Marshal(map[string]any{"status": map[string]any{field: value}})
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(u.Client.Status().Patch(u.T.Context(), o, client.RawPatch(types.MergePatchType, body), client.DryRunAll)).To(gomega.Succeed())
+			_, kept, _ := unstructured.NestedFieldNoCopy(o.Object, "status", field)
+			g.Expect(kept).NotTo(gomega.Equal(stripped))
+		}).Should(gomega.Succeed())
+	}
+	wait(true)
+	return func() {
+		u.T.Helper()
+		remove()
+		wait(false)
+	}
+}
+
+// unstructured returns an object with the kind and name of another.
+func (u User) unstructured(of client.Object) *unstructured.Unstructured {
+	u.T.Helper()
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(u.mapping(of).GroupVersionKind)
+	o.SetNamespace(of.GetNamespace())
+	o.SetName(of.GetName())
+	return o
 }
 
 // waitForStripped waits until the API server strips, or does not.

@@ -93,6 +93,10 @@ func TestConflictingOrRevertedWritesBackOff(t *testing.T) {
 		integration.Marked{Object: cluster, Mark: infrav1.ClusterFinalizer},
 		integration.Marked{Object: &corev1.Secret{ObjectMeta: w.meta("identity")}, Mark: infrav1.IdentitySecretFinalizer},
 	)
+	template := &infrav1.HarvesterMachineTemplate{ObjectMeta: w.meta("workers")}
+	template.Spec.Template.Spec = machineSpec()
+	w.create(template)
+	quarrel.AboutStatus(template, "capacity")
 	list := &lbv1.LoadBalancerList{}
 	w.Expect(w.harvester.List(t.Context(), list, client.InNamespace(w.name))).To(Succeed())
 	w.Expect(list.Items).To(HaveLen(1))

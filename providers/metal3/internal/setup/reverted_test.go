@@ -102,6 +102,8 @@ func TestRevertedWritesAreRepeatedWithBackoff(t *testing.T) {
 		integration.Marked{Object: host, Mark: clusterctlv1.BlockMoveAnnotation},
 		integration.Marked{Object: &ipamclusterv1.IPAddressClaim{ObjectMeta: f.meta("addressed-1-p")}, Mark: infrav1.DataFinalizer},
 	)
+	template, _ := f.template("any")
+	quarrel.AboutStatus(template, "capacity")
 }
 
 // For a remediation, which waits until the volumes of its Node are detached, and claims of metal3's own pools.

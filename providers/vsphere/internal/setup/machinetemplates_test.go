@@ -5,6 +5,7 @@ package setup_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -13,12 +14,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/faultline-io/faultline/providers/vsphere/api/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/setup"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/controllers"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // machineTemplate returns a template of machines with 4 processors, 8 GiB of memory and a disk of 40 GiB.
@@ -105,6 +111,30 @@ func TestMachineTemplateShowsCapacityInEveryVersion(t *testing.T) {
 	w.create(later)
 	w.Eventually(func() corev1.ResourceList { return w.get(later).(*infrav1.VSphereMachineTemplate).Status.Capacity }).ShouldNot(BeEmpty())
 	w.Expect(w.get(template).GetResourceVersion()).To(Equal(written), "an unchanged status is not written again")
+}
+
+// The controller is the same for the templates of all providers.
+func TestStaleCacheOfMachineTemplateCountsWrites(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		template := &infrav1.VSphereMachineTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: "workers", ResourceVersion: "1"}}
+		sent := &integration.Requests{}
+		c := sent.Counted(fake.NewClientBuilder().WithScheme(scheme).WithObjects(template).WithStatusSubresource(template).Build())
+		r := &controllers.MachineTemplates[*infrav1.VSphereMachineTemplate]{
+			Client: &integration.Stale{Client: c}, Empty: &infrav1.VSphereMachineTemplate{}, Status: setup.MachineTemplateStatus,
+		}
+		var pauses []time.Duration
+		for range 5 {
+			result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(template)})
+			g.Expect(err).NotTo(HaveOccurred())
+			pauses = append(pauses, result.RequeueAfter)
+		}
+		g.Expect(*sent).To(Equal(integration.Requests{Reads: 1, StatusWrites: 1}))
+		g.Expect(pauses).To(Equal([]time.Duration{0, 20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond, 160 * time.Millisecond}))
+		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
+		g.Expect(template.Status.Capacity).NotTo(BeEmpty())
+	})
 }
 
 func TestMachineTemplateOfPausedClusterKeepsItsStatus(t *testing.T) {

@@ -104,6 +104,8 @@ func TestConflictingWritesOfOtherObjectsBackOff(t *testing.T) {
 	w.start()
 	zone := w.threeZones()[0]
 	w.cluster("c")
+	template := w.machineTemplate("workers")
+	w.create(template)
 	w.machine("c", "waiting", zone.Name, fromPools("pool")) // its claim is never fulfilled
 	claim := &ipamclusterv1.IPAddressClaim{ObjectMeta: w.meta("waiting-0-0")}
 	w.Eventually(func() error { return w.client.Get(t.Context(), client.ObjectKeyFromObject(claim), claim) }).Should(Succeed())
@@ -111,4 +113,5 @@ func TestConflictingWritesOfOtherObjectsBackOff(t *testing.T) {
 		integration.Marked{Object: &infrav1.VSphereFailureDomain{ObjectMeta: metav1.ObjectMeta{Name: zone.Spec.FailureDomain}}, Mark: "VSphereDeploymentZone " + zone.Name},
 		integration.Marked{Object: claim, Mark: infrav1.IPAddressClaimFinalizer},
 	)
+	quarrel.AboutStatus(template, "capacity")
 }
