@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// AboutStatus runs scenarios for a field of an object's status, for an object of which the manager writes only the status: writes
-// conflict, and the API server does not keep the field. In the first, the pauses between the writes must grow. In the second, the
-// manager must stop writing until the object changes. The field must exist afterwards.
+// AboutStatus runs scenarios for a field of an object's status: writes conflict, and the API server does not keep the field. The manager
+// must write nothing else to the object. In the first scenario, the pauses between the writes must grow. In the second, the manager must
+// stop writing until the object changes. The field must exist afterwards.
 func (q *Contention) AboutStatus(o client.Object, field string) {
 	q.T.Helper()
 	value := q.waitForStatus(o, field)
