@@ -5,7 +5,9 @@
 package site
 
 import (
+	"cmp"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -30,19 +32,42 @@ func generators() []func(root string) (map[string]string, error) {
 	return []func(root string) (map[string]string, error){apiPages, flagsPage, labelsPage, conditionsPage, variablesPage, metricsPage, accessPage, matrixPage}
 }
 
-// providers returns the names of the providers: the folders of providers.
-func providers(root string) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(root, "providers"))
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, entry := range entries {
-		if entry.IsDir() {
-			names = append(names, entry.Name())
+// source is a file of the repository. Its path is relative to the root, with slashes.
+type source struct {
+	path    string
+	content []byte
+}
+
+// readSources reads the files below root that match patterns. A pattern without a * must match.
+func readSources(root string, patterns ...string) ([]source, error) {
+	var all []source
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
+		if err != nil || len(files) == 0 && !strings.Contains(pattern, "*") {
+			return nil, fmt.Errorf("finding %s below %s: %w", pattern, root, cmp.Or(err, fs.ErrNotExist))
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			name, err := filepath.Rel(root, file)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, source{filepath.ToSlash(name), content})
 		}
 	}
-	return names, nil
+	return all, nil
+}
+
+// providers returns the names of the providers: the folders of providers with a manager.
+func providers(root string) (names []string) {
+	managers, _ := filepath.Glob(filepath.Join(root, "providers", "*", "main.go")) // The pattern is valid.
+	for _, file := range managers {
+		names = append(names, filepath.Base(filepath.Dir(file)))
+	}
+	return names
 }
 
 // title returns the name of a provider as prose spells it.

@@ -7,9 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -38,16 +36,15 @@ func accessPage(root string) (map[string]string, error) {
 
 // portTables returns the tables of the ports of managers and of the programs in charts.
 func portTables(root string) (string, error) {
-	config := filepath.Join(root, "shared", "config")
 	var deployment appsv1.Deployment
 	var service corev1.Service
 	var policy networkingv1.NetworkPolicy
 	for file, into := range map[string]any{"manager/manager.yaml": &deployment, "webhook/service.yaml": &service, "networkpolicy/networkpolicy.yaml": &policy} {
-		content, err := os.ReadFile(filepath.Join(config, file))
+		read, err := readSources(root, "shared/config/"+file)
 		if err != nil {
 			return "", err
 		}
-		if err := yaml.UnmarshalStrict(content, into); err != nil {
+		if err := yaml.UnmarshalStrict(read[0].content, into); err != nil {
 			return "", fmt.Errorf("reading %s: %w", file, err)
 		}
 	}
@@ -87,33 +84,29 @@ func portTables(root string) (string, error) {
 
 // chartPorts returns the rows of the ports in the Deployments of charts. Those are templates, so a port is read as text.
 func chartPorts(root string) ([][]string, error) {
-	files, err := filepath.Glob(filepath.Join(root, "providers", "*", "charts", "*", "templates", "deployment.yaml"))
+	files, err := readSources(root, "providers/*/charts/*/templates/deployment.yaml")
 	if err != nil {
 		return nil, err
 	}
 	var rows [][]string
 	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		chart := filepath.Dir(filepath.Dir(file))
-		defaults, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
+		chart := path.Dir(path.Dir(file.path))
+		defaults, err := readSources(root, chart+"/values.yaml")
 		if err != nil {
 			return nil, err
 		}
 		var values map[string]any
-		if err := yaml.Unmarshal(defaults, &values); err != nil {
+		if err := yaml.Unmarshal(defaults[0].content, &values); err != nil {
 			return nil, fmt.Errorf("reading the values of %s: %w", chart, err)
 		}
-		for _, found := range regexp.MustCompile(`- name: (\S+)\s+containerPort: (.*)`).FindAllStringSubmatch(string(content), -1) {
+		for _, found := range regexp.MustCompile(`- name: (\S+)\s+containerPort: (.*)`).FindAllStringSubmatch(string(file.content), -1) {
 			port, value := found[2], strings.TrimPrefix(strings.Trim(found[2], "{} "), ".Values.")
 			if value == port {
 				value = ""
 			} else if port, err = lookup(values, value); err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
+				return nil, fmt.Errorf("%s: %w", file.path, err)
 			}
-			rows = append(rows, []string{port, code(found[1]), code(filepath.Base(chart)), code(value)})
+			rows = append(rows, []string{port, code(found[1]), code(path.Base(chart)), code(value)})
 		}
 	}
 	return rows, nil
@@ -134,50 +127,32 @@ func lookup(values map[string]any, name string) (string, error) {
 
 // roleTables returns the tables of the generated roles of programs, and of those that all managers have.
 func roleTables(root string) (string, error) {
-	names, err := providers(root)
+	shared, err := readSources(root, "shared/config/rbac/leader_election_role.yaml", "shared/config/rbac/diagnostics_role.yaml")
 	if err != nil {
 		return "", err
 	}
-	common, err := rules(root, "shared/config/rbac/leader_election_role.yaml", "shared/config/rbac/diagnostics_role.yaml")
+	common, err := rules(shared...)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	b.WriteString("\n## RBAC of all managers\n\nThe leader election role is in the namespace of the manager. The other role lets the diagnostics " +
 		"endpoint authenticate its clients.\n\n" + common)
-	for _, name := range names {
-		files, err := roleFiles(root, name)
+	for _, name := range providers(root) {
+		folder := "providers/" + name + "/"
+		files, err := readSources(root, folder+"config/rbac/role.yaml", folder+"config/*/rbac/role.yaml", folder+"charts/*/files/role.yaml")
 		if err != nil {
 			return "", err
 		}
 		for _, file := range files {
-			rules, err := rules(root, file)
+			rules, err := rules(file)
 			if err != nil {
 				return "", err
 			}
-			fmt.Fprintf(&b, "\n## RBAC of the %s\n\nFrom [role.yaml](../%s).\n\n%s", programOf(name, file), file, rules)
+			fmt.Fprintf(&b, "\n## RBAC of the %s\n\nFrom [role.yaml](../%s).\n\n%s", programOf(name, file.path), file.path, rules)
 		}
 	}
 	return b.String(), nil
-}
-
-// roleFiles returns the generated roles of a provider's programs, relative to the root.
-func roleFiles(root, provider string) ([]string, error) {
-	var all []string
-	for _, pattern := range []string{"config/rbac/role.yaml", "config/*/rbac/role.yaml", "charts/*/files/role.yaml"} {
-		found, err := filepath.Glob(filepath.Join(root, "providers", provider, pattern))
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range found {
-			relative, err := filepath.Rel(root, file)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, filepath.ToSlash(relative))
-		}
-	}
-	return all, nil
 }
 
 // programOf returns the name of the program that has a role: the manager of the provider, or that of a chart or of a folder of config.
@@ -193,17 +168,13 @@ func programOf(provider, file string) string {
 }
 
 // rules returns the table of the rules of the roles in files.
-func rules(root string, files ...string) (string, error) {
+func rules(files ...source) (string, error) {
 	var rows [][]string
 	for _, file := range files {
-		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
-		if err != nil {
-			return "", err
-		}
-		for document := range bytes.SplitSeq(content, []byte("\n---")) {
+		for document := range bytes.SplitSeq(file.content, []byte("\n---")) {
 			var role rbacv1.ClusterRole // A Role has the same fields.
 			if err := yaml.UnmarshalStrict(bytes.TrimPrefix(document, []byte("---")), &role); err != nil {
-				return "", fmt.Errorf("reading %s: %w", file, err)
+				return "", fmt.Errorf("reading %s: %w", file.path, err)
 			}
 			scope := "all"
 			if role.Kind == "Role" { // The namespace in the file is a placeholder.

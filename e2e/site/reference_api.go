@@ -6,8 +6,6 @@ package site
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,12 +15,8 @@ import (
 
 // apiPages returns a page for each provider with the fields of its kinds.
 func apiPages(root string) (map[string]string, error) {
-	names, err := providers(root)
-	if err != nil {
-		return nil, err
-	}
 	pages := map[string]string{}
-	for _, name := range names {
+	for _, name := range providers(root) {
 		crds, err := readCRDs(root, name)
 		if err != nil {
 			return nil, err
@@ -44,25 +38,15 @@ func apiPages(root string) (map[string]string, error) {
 
 // readCRDs returns the CRDs of a provider, those of its infrastructure first.
 func readCRDs(root, provider string) ([]apiextensionsv1.CustomResourceDefinition, error) {
-	var crds []apiextensionsv1.CustomResourceDefinition
-	for _, folder := range []string{"config", "config/*"} {
-		files, err := filepath.Glob(filepath.Join(root, "providers", provider, folder, "crd", "bases", "*.yaml"))
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range files {
-			content, err := os.ReadFile(file)
-			if err != nil {
-				return nil, err
-			}
-			var crd apiextensionsv1.CustomResourceDefinition
-			if err := yaml.UnmarshalStrict(content, &crd); err != nil {
-				return nil, fmt.Errorf("reading %s: %w", file, err)
-			}
-			crds = append(crds, crd)
+	folder := "providers/" + provider + "/config/"
+	files, err := readSources(root, folder+"crd/bases/*.yaml", folder+"*/crd/bases/*.yaml")
+	crds := make([]apiextensionsv1.CustomResourceDefinition, len(files))
+	for i, file := range files {
+		if err := yaml.UnmarshalStrict(file.content, &crds[i]); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", file.path, err)
 		}
 	}
-	return crds, nil
+	return crds, err
 }
 
 // writeKind writes the section of a kind.

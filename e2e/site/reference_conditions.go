@@ -23,10 +23,6 @@ type stated struct {
 
 // conditionsPage returns the page of the conditions, and of the reasons of conditions and events.
 func conditionsPage(root string) (map[string]string, error) {
-	names, err := providers(root)
-	if err != nil {
-		return nil, err
-	}
 	all, err := constants(root)
 	if err != nil {
 		return nil, err
@@ -44,7 +40,7 @@ func conditionsPage(root string) (map[string]string, error) {
 	for _, group := range grouped(all, "shared", nil) {
 		b.WriteString(group.markdown("shared", sections, all))
 	}
-	for _, name := range names {
+	for _, name := range providers(root) {
 		crds, err := readCRDs(root, name)
 		if err != nil {
 			return nil, err

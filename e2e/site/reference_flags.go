@@ -89,12 +89,8 @@ const plugin = "kubectl-fd"
 
 // programs returns the programs of the repository with their flags: the manager of each provider, what is in its folder cmd, and the plugin.
 func programs(root string) ([]program, error) {
-	names, err := providers(root)
-	if err != nil {
-		return nil, err
-	}
 	var all []program
-	for _, name := range names {
+	for _, name := range providers(root) {
 		all = append(all, program{Name: title(name) + " manager", Folder: path.Join("providers", name)})
 		commands, err := filepath.Glob(filepath.Join(root, "providers", name, "cmd", "*", "main.go"))
 		if err != nil {

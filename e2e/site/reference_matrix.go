@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -72,19 +72,15 @@ func controlPlanes() [][]string {
 
 // newestSeries returns the newest release series, which must be the same for all providers.
 func newestSeries(root string) (clusterctlv1.ReleaseSeries, error) {
-	files, err := filepath.Glob(filepath.Join(root, "providers", "*", "metadata.yaml"))
+	files, err := readSources(root, "providers/*/metadata.yaml")
 	if err != nil {
 		return clusterctlv1.ReleaseSeries{}, err
 	}
 	var newest []clusterctlv1.ReleaseSeries
 	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return clusterctlv1.ReleaseSeries{}, err
-		}
 		var metadata clusterctlv1.Metadata
-		if err := yaml.UnmarshalStrict(content, &metadata); err != nil {
-			return clusterctlv1.ReleaseSeries{}, fmt.Errorf("reading %s: %w", file, err)
+		if err := yaml.UnmarshalStrict(file.content, &metadata); err != nil {
+			return clusterctlv1.ReleaseSeries{}, fmt.Errorf("reading %s: %w", file.path, err)
 		}
 		newest = append(newest, metadata.ReleaseSeries[0])
 	}
@@ -107,11 +103,11 @@ func infrastructureVersions(root string) (string, error) {
 		{"Harvester whose time until a lost machine starts elsewhere is simulated", "providers/harvester/simulator/internal/controllers/delays.go", `DefaultReset is the default of Harvester ([\d.]+)`},
 		{"Kubernetes of workload clusters: oldest in which a reboot of a bare-metal host does not delete its Node", "providers/metal3/internal/controller/metal3remediation/backup.go", `taintSupportedSince = "([\d.]+)"`},
 	} {
-		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(one.file)))
+		read, err := readSources(root, one.file)
 		if err != nil {
 			return "", err
 		}
-		found := regexp.MustCompile(one.pattern).FindSubmatch(content)
+		found := regexp.MustCompile(one.pattern).FindSubmatch(read[0].content)
 		if found == nil {
 			return "", fmt.Errorf("%s has no version that matches %s", one.file, one.pattern)
 		}
@@ -129,23 +125,19 @@ func testedVersions(root string) (string, error) {
 		{"Kubernetes of management and workload clusters", code(binaries.KubernetesVersion), code("e2e/binaries")},
 		{"etcd", code(binaries.EtcdVersion), code("e2e/binaries")},
 	}
-	files, err := filepath.Glob(filepath.Join(root, "e2e", "build", "*", "go.mod"))
+	files, err := readSources(root, "e2e/go.mod", "e2e/build/*/go.mod")
 	if err != nil {
 		return "", err
 	}
-	for _, file := range append([]string{filepath.Join(root, "e2e", "go.mod")}, files...) {
-		required, err := requirements(filepath.Dir(file))
-		if err != nil {
-			return "", err
-		}
-		relative, err := filepath.Rel(root, file)
+	for _, file := range files {
+		required, err := requirements(filepath.Join(root, filepath.FromSlash(path.Dir(file.path))))
 		if err != nil {
 			return "", err
 		}
 		for _, r := range required {
 			// e2e also requires the libraries of the products, which are below.
-			if relative != filepath.Join("e2e", "go.mod") || slices.Contains([]string{"sigs.k8s.io/kind", "sigs.k8s.io/cluster-api/test", "helm.sh/helm/v3"}, r.Path) {
-				rows = append(rows, []string{code(r.Path), code(r.Version), code(filepath.ToSlash(relative))})
+			if file.path != "e2e/go.mod" || slices.Contains([]string{"sigs.k8s.io/kind", "sigs.k8s.io/cluster-api/test", "helm.sh/helm/v3"}, r.Path) {
+				rows = append(rows, []string{code(r.Path), code(r.Version), code(file.path)})
 			}
 		}
 	}
@@ -154,12 +146,8 @@ func testedVersions(root string) (string, error) {
 
 // libraries returns the section of the libraries of Kubernetes and of the infrastructures that the products are built with.
 func libraries(root string) (string, error) {
-	names, err := providers(root)
-	if err != nil {
-		return "", err
-	}
 	modules := []string{"shared/api", "shared", plugin}
-	for _, name := range names {
+	for _, name := range providers(root) {
 		modules = append(modules, "providers/"+name+"/api", "providers/"+name)
 	}
 	users := map[requirement][]string{}
@@ -207,19 +195,15 @@ func requirements(folder string) ([]requirement, error) {
 
 // templateVersions returns the section of the images that the templates install, with the defaults of their variables.
 func templateVersions(root string) (string, error) {
-	files, err := filepath.Glob(filepath.Join(root, "templates", "*", "*.yaml"))
+	files, err := readSources(root, "templates/*/*.yaml")
 	if err != nil {
 		return "", err
 	}
 	users := map[[3]string][]string{}
 	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return "", err
-		}
-		for _, found := range regexp.MustCompile(`image: +([a-z0-9./-]+):(?:(v[0-9][^\s"]*)|\$\{(\w+):=([^}]+)\})`).FindAllStringSubmatch(string(content), -1) {
+		for _, found := range regexp.MustCompile(`image: +([a-z0-9./-]+):(?:(v[0-9][^\s"]*)|\$\{(\w+):=([^}]+)\})`).FindAllStringSubmatch(string(file.content), -1) {
 			image := [3]string{found[1], found[2] + found[4], found[3]}
-			if provider := filepath.Base(filepath.Dir(file)); !slices.Contains(users[image], provider) {
+			if provider := path.Base(path.Dir(file.path)); !slices.Contains(users[image], provider) {
 				users[image] = append(users[image], provider)
 			}
 		}

@@ -4,12 +4,9 @@
 package site
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -82,32 +79,18 @@ func definedMetrics(root string) ([]metric, error) {
 		return nil, err
 	}
 	var metrics []metric
-	for _, folder := range product() {
-		err := sourceFiles(filepath.Join(root, folder), func(file string) error {
-			relative, err := filepath.Rel(root, file)
-			if err != nil {
-				return err
-			}
-			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-			if err != nil {
-				return err
-			}
-			of := &declared{constant: constant{Folder: path.Dir(filepath.ToSlash(relative))}, imports: imports(parsed)}
-			ast.Inspect(parsed, func(node ast.Node) bool {
-				if call, ok := node.(*ast.CallExpr); ok {
-					if m := r.metric(of, call); m.Name != "" {
-						metrics = append(metrics, m)
-					}
+	err = eachFile(root, func(folder, _ string, parsed *ast.File) {
+		of := &declared{constant: constant{Folder: folder}, imports: imports(parsed)}
+		ast.Inspect(parsed, func(node ast.Node) bool {
+			if call, ok := node.(*ast.CallExpr); ok {
+				if m := r.metric(of, call); m.Name != "" {
+					metrics = append(metrics, m)
 				}
-				return true
-			})
-			return nil
+			}
+			return true
 		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return metrics, r.err
+	})
+	return metrics, cmp.Or(err, r.err)
 }
 
 // metric returns the metric that a call defines, such as prometheus.NewCounterVec(prometheus.CounterOpts{Name: ..., Help: ...}, labels), or

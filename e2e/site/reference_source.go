@@ -57,6 +57,16 @@ func constants(root string) ([]constant, error) {
 func newResolver(root string) (*resolver, []*declared, error) {
 	r := &resolver{root: root, packages: map[string]map[string]*declared{}}
 	var order []*declared
+	err := eachFile(root, func(folder, file string, parsed *ast.File) {
+		found := declarations(parsed, folder, file)
+		r.add(found)
+		order = append(order, found...)
+	})
+	return r, order, err
+}
+
+// eachFile calls visit for the Go files of the product, with their folder and name.
+func eachFile(root string, visit func(folder, file string, parsed *ast.File)) error {
 	for _, folder := range product() {
 		err := sourceFiles(filepath.Join(root, folder), func(file string) error {
 			relative, err := filepath.Rel(root, file)
@@ -67,16 +77,14 @@ func newResolver(root string) (*resolver, []*declared, error) {
 			if err != nil {
 				return err
 			}
-			found := declarations(parsed, path.Dir(filepath.ToSlash(relative)), filepath.Base(file))
-			r.add(found)
-			order = append(order, found...)
+			visit(path.Dir(filepath.ToSlash(relative)), filepath.Base(file), parsed)
 			return nil
 		})
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 	}
-	return r, order, nil
+	return nil
 }
 
 // sourceFiles calls visit for the Go files of the product below a folder.

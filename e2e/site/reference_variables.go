@@ -6,7 +6,6 @@ package site
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,14 +22,10 @@ type variable struct {
 
 // variablesPage returns the page of the variables of the cluster templates.
 func variablesPage(root string) (map[string]string, error) {
-	names, err := providers(root)
-	if err != nil {
-		return nil, err
-	}
 	var b strings.Builder
 	b.WriteString("# Template variables\n\nThe variables of the cluster templates, from the templates. " +
 		"`clusterctl generate cluster --list-variables` prints those of one flavor. A variable without a default has to be set.\n")
-	for _, name := range names {
+	for _, name := range providers(root) {
 		variables, flavors, err := readVariables(root, name)
 		if err != nil {
 			return nil, err
@@ -56,21 +51,17 @@ func variablesPage(root string) (map[string]string, error) {
 
 // readVariables returns the variables of a provider by name, and its flavors.
 func readVariables(root, provider string) (all map[string]*variable, flavors []string, err error) {
-	files, err := filepath.Glob(filepath.Join(root, "templates", provider, "*.yaml"))
+	files, err := readSources(root, "templates/"+provider+"/*.yaml")
 	if err != nil {
 		return nil, nil, err
 	}
 	all = map[string]*variable{}
 	for _, file := range files {
-		content, err := os.ReadFile(file)
+		found, err := yamlprocessor.NewSimpleProcessor().GetVariableMap(file.content)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("reading the variables of %s: %w", file.path, err)
 		}
-		found, err := yamlprocessor.NewSimpleProcessor().GetVariableMap(content)
-		if err != nil {
-			return nil, nil, fmt.Errorf("reading the variables of %s: %w", file, err)
-		}
-		flavor := flavorOf(file)
+		flavor := flavorOf(file.path)
 		if flavor != clusterClass {
 			flavors = append(flavors, flavor)
 		}
@@ -131,16 +122,13 @@ func defaults(v variable) string {
 func explanations(root, provider string) (map[string]string, error) {
 	about := map[string]string{}
 	links := strings.NewReplacer("](../../docs/", "](", "](#", "](../templates/README.md#", "](../README.md#", "](../templates/README.md#")
-	for _, folder := range []string{"", provider} {
-		content, err := os.ReadFile(filepath.Join(root, "templates", folder, "README.md"))
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z0-9_]+)` \\|[^|]*\\| *(.*?) *\\|$").FindAllStringSubmatch(string(content), -1) {
+	files, err := readSources(root, "templates/README.md", "templates/"+provider+"/README.md")
+	for _, file := range files {
+		for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z0-9_]+)` \\|[^|]*\\| *(.*?) *\\|$").FindAllStringSubmatch(string(file.content), -1) {
 			about[row[1]] = links.Replace(row[2])
 		}
 	}
-	return about, nil
+	return about, err
 }
 
 // explained returns the variable that explains another one: that of the first failure domain explains those of the second and third.

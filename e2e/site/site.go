@@ -60,8 +60,8 @@ func (s Site) Build(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	run := tool.Runner{Log: s.Log, Env: []string{"GOWORK=off", "CGO_ENABLED=0"}}
-	folder, err := s.theme(ctx, run)
+	hugo := tool.Module{Folder: filepath.Join(s.Root, filepath.FromSlash(tools)), Run: tool.Runner{Env: []string{"GOWORK=off", "CGO_ENABLED=0"}}}
+	folder, err := hugo.Download(ctx, theme)
 	if err != nil {
 		return "", err
 	}
@@ -69,8 +69,8 @@ func (s Site) Build(ctx context.Context) (string, error) {
 		return "", err
 	}
 	built := filepath.Join(source, "public")
-	printed, err := run.Run(ctx, "go", "-C", filepath.Join(s.Root, filepath.FromSlash(tools)), "run", "github.com/gohugoio/hugo",
-		"--source="+source, "--noBuildLock")
+	hugo.Run.Log = s.Log
+	printed, err := hugo.Go(ctx, "run", "github.com/gohugoio/hugo", "--source="+source, "--noBuildLock")
 	if err != nil {
 		return "", err
 	}
@@ -92,20 +92,6 @@ func warnings(printed string) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// theme returns the folder of the theme.
-func (s Site) theme(ctx context.Context, run tool.Runner) (string, error) {
-	run.Log = nil
-	printed, err := run.Run(ctx, "go", "-C", filepath.Join(s.Root, filepath.FromSlash(tools)), "mod", "download", "-json", theme)
-	if err != nil {
-		return "", err
-	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal([]byte(printed), &module); err != nil {
-		return "", fmt.Errorf("locating the theme: %w", err)
-	}
-	return module.Dir, nil
 }
 
 // publish replaces the folder of the version, and writes what all versions share.

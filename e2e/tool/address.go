@@ -5,6 +5,7 @@ package tool
 
 import (
 	"errors"
+	"fmt"
 	"net"
 )
 
@@ -14,14 +15,23 @@ func ReachableAddress(address string) (string, error) {
 	if err != nil || host != "" {
 		return address, err
 	}
+	own, err := OwnAddress()
+	if err != nil {
+		return "", fmt.Errorf("%w: set one with --listen", err)
+	}
+	return net.JoinHostPort(own.String(), port), nil
+}
+
+// OwnAddress returns the first IPv4 address of this machine that other machines reach.
+func OwnAddress() (net.IP, error) {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	for _, a := range addresses {
 		if network, ok := a.(*net.IPNet); ok && network.IP.IsGlobalUnicast() && network.IP.To4() != nil {
-			return net.JoinHostPort(network.IP.String(), port), nil
+			return network.IP.To4(), nil
 		}
 	}
-	return "", errors.New("this machine has no address that other machines reach: set one with --listen")
+	return nil, errors.New("this machine has no address that other machines reach")
 }

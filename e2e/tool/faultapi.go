@@ -21,8 +21,9 @@ const most = 4
 // SetFault injects the fault with a name, or ends it.
 type SetFault func(ctx context.Context, name string, on bool, args ...string) error
 
-// HandleFaults injects a fault on PUT /faults/{name}/{argument}/... and ends it on DELETE. Both return 204, or 422 with the reason.
-func HandleFaults(mux *http.ServeMux, set SetFault) {
+// Faults injects a fault on PUT /faults/{name}/{argument}/... and ends it on DELETE. Both return 204, or 422 with the reason.
+func Faults(set SetFault) http.Handler {
+	mux := http.NewServeMux()
 	path := "/faults/{name}"
 	for n := range most + 1 {
 		if n > 0 {
@@ -31,6 +32,7 @@ func HandleFaults(mux *http.ServeMux, set SetFault) {
 		mux.HandleFunc("PUT "+path, answer(set, true, n))
 		mux.HandleFunc("DELETE "+path, answer(set, false, n))
 	}
+	return mux
 }
 
 func argument(n int) string { return fmt.Sprintf("argument%d", n) }

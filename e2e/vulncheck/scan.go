@@ -4,15 +4,14 @@
 package vulncheck
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // tools is the folder of the module that pins govulncheck and its database.
@@ -21,7 +20,10 @@ const tools = "e2e/build/vulncheck"
 // Scan builds every program of the modules and returns the findings of govulncheck. It scans programs instead of sources: code that the
 // linker removed is not reachable, and a scan takes a second. The programs keep their symbols for it.
 func Scan(ctx context.Context, root string, modules []string) ([]Finding, error) {
-	database, err := database(ctx, root)
+	module := func(name string) tool.Module {
+		return tool.Module{Folder: filepath.Join(root, filepath.FromSlash(name)), Run: tool.Runner{Env: []string{"GOWORK=off", "CGO_ENABLED=0"}}}
+	}
+	database, err := module(tools).Download(ctx, "golang.org/x/vulndb")
 	if err != nil {
 		return nil, err
 	}
@@ -31,14 +33,13 @@ func Scan(ctx context.Context, root string, modules []string) ([]Finding, error)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	govulncheck := filepath.Join(folder, "govulncheck")
-	if _, err := output(ctx, root, tools, "build", "-o", govulncheck, "golang.org/x/vuln/cmd/govulncheck"); err != nil {
+	if _, err := module(tools).Go(ctx, "build", "-o", govulncheck, "golang.org/x/vuln/cmd/govulncheck"); err != nil {
 		return nil, err
 	}
 	var all []Finding
-	for i, module := range modules {
-		found, err := scan(ctx, root, module, filepath.Join(folder, fmt.Sprint(i)), func(program string) *exec.Cmd {
-			return exec.CommandContext(ctx, govulncheck, "-mode=binary", "-format=json", "-db=file://"+database, program)
-		})
+	for i, name := range modules {
+		found, err := scan(ctx, module(name), name, filepath.Join(folder, fmt.Sprint(i)),
+			govulncheck, "-mode=binary", "-format=json", "-db=file://"+filepath.Join(database, "data", "osv"))
 		if err != nil {
 			return nil, err
 		}
@@ -47,22 +48,9 @@ func Scan(ctx context.Context, root string, modules []string) ([]Finding, error)
 	return all, nil
 }
 
-// database returns the folder of the vulnerability database. It downloads the module, because nothing is built from it.
-func database(ctx context.Context, root string) (string, error) {
-	printed, err := output(ctx, root, tools, "mod", "download", "-json", "golang.org/x/vulndb")
-	if err != nil {
-		return "", err
-	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal([]byte(printed), &module); err != nil {
-		return "", fmt.Errorf("locating the vulnerability database: %w", err)
-	}
-	return filepath.Join(module.Dir, "data", "osv"), nil
-}
-
-// scan builds the programs of a module into a folder and scans them.
-func scan(ctx context.Context, root, module, folder string, command func(program string) *exec.Cmd) ([]Finding, error) {
-	listed, err := output(ctx, root, module, "list", "-f", `{{if eq .Name "main"}}{{.ImportPath}}{{end}}`, "./...")
+// scan builds the programs of a module into a folder, and passes each to a command.
+func scan(ctx context.Context, module tool.Module, name, folder string, command ...string) ([]Finding, error) {
+	listed, err := module.Go(ctx, "list", "-f", `{{if eq .Name "main"}}{{.ImportPath}}{{end}}`, "./...")
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +61,7 @@ func scan(ctx context.Context, root, module, folder string, command func(program
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return nil, err
 	}
-	if _, err := output(ctx, root, module, slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-o", folder}, programs)...); err != nil {
+	if _, err := module.Go(ctx, slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-o", folder}, programs)...); err != nil {
 		return nil, err
 	}
 	files, err := os.ReadDir(folder)
@@ -82,33 +70,15 @@ func scan(ctx context.Context, root, module, folder string, command func(program
 	}
 	var all []Finding
 	for _, file := range files {
-		printed, err := run(command(filepath.Join(folder, file.Name())))
+		printed, err := module.Run.Run(ctx, command[0], append(command[1:], filepath.Join(folder, file.Name()))...)
 		if err != nil {
 			return nil, err
 		}
-		found, err := Read(module+": "+file.Name(), strings.NewReader(printed))
+		found, err := Read(name+": "+file.Name(), strings.NewReader(printed))
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, found...)
 	}
 	return all, nil
-}
-
-// output runs go in a module of the repository.
-func output(ctx context.Context, root, module string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = filepath.Join(root, filepath.FromSlash(module))
-	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
-	printed, err := run(cmd)
-	return strings.TrimSpace(printed), err
-}
-
-func run(cmd *exec.Cmd) (string, error) {
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, stderr.String())
-	}
-	return stdout.String(), nil
 }

@@ -5,14 +5,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -20,6 +18,8 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/faultline-io/faultline/e2e/docker"
+	"github.com/faultline-io/faultline/e2e/machinecontainers"
 	"github.com/faultline-io/faultline/e2e/tool"
 	"github.com/faultline-io/faultline/e2e/virtualips"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
@@ -35,13 +35,11 @@ Flags:
 type options struct {
 	zones, perZone int
 	zoneNames      string
-	namespaces     string
-	images         string
 	pool           string
-	listen, host   string
+	listen         string
 	kubeconfig     string
 	control        string
-	containers     containers
+	guests         machinecontainers.GuestContainers // none without a prefix
 	announce       string
 	delays         simulator.Delays
 }
@@ -61,26 +59,20 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.zones, "zones", 3, "Number of zones of hosts: zone-1, zone-2 and so on.")
 	flags.StringVar(&o.zoneNames, "zone-names", "", "Comma-separated names of the zones, instead of --zones.")
 	flags.IntVar(&o.perZone, "hosts-per-zone", 2, "Number of hosts in each zone: zone-1-host-1 and so on.")
-	flags.StringVar(&o.namespaces, "namespaces", "", "Comma-separated list of namespaces to create in addition to default.")
-	flags.StringVar(&o.images, "images", "", "Comma-separated list of images to create in addition to ubuntu.")
 	flags.StringVar(&o.pool, "pool", "", "IP pool to create: NAME,SUBNET,FIRST,LAST.")
 	flags.StringVar(&o.listen, "listen", "", "Address that the API server binds to, for example :6443. Without a host it is the first address of this machine that other machines reach. Defaults to a port of localhost.")
-	flags.StringVar(&o.host, "host", "", "Host in the kubeconfig, instead of the bind address. Requires --listen.")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "File to write the administrator's kubeconfig to.")
 	flags.StringVar(&o.control, "control", "", "Bind address of the fault API, where PUT injects faults and DELETE ends them, for example :8991.")
-	flags.StringVar(&o.containers.prefix, "containers", "", "Name prefix of the Docker containers as which virtual machines boot. Defaults to no containers.")
-	flags.StringVar(&o.containers.image, "container-image", "", "Image of the containers, instead of the images of the virtual machines.")
-	flags.StringVar(&o.containers.label, "container-label", "", "Label of the containers, for example owner=me.")
-	flags.StringVar(&o.containers.network, "container-network", "bridge", "Docker network of the containers, which assigns their addresses.")
+	flags.StringVar(&o.guests.Prefix, "containers", "", "Name prefix of the Docker containers as which virtual machines boot. Defaults to no containers.")
+	flags.StringVar(&o.guests.Image, "container-image", "", "Image of the containers, instead of the images of the virtual machines.")
+	flags.StringVar(&o.guests.Label, "container-label", "", "Label of the containers, for example owner=me.")
+	flags.StringVar(&o.guests.Network, "container-network", "bridge", "Docker network of the containers, which assigns their addresses.")
 	flags.StringVar(&o.announce, "announce", "", "Network interface that gets the addresses of load balancers and forwards connections to their virtual machines. Defaults to none.")
-	flags.DurationVar(&o.delays.Import, "import", 0, "Duration until an image is imported.")
 	flags.DurationVar(&o.delays.Volume, "volume", 0, "Duration until a volume is bound.")
 	flags.DurationVar(&o.delays.Boot, "boot", 0, "Duration until a virtual machine runs.")
 	flags.DurationVar(&o.delays.Agent, "agent", 0, "Duration until the guest agent of a running virtual machine connects.")
 	flags.DurationVar(&o.delays.Shutdown, "shutdown", 0, "Duration until a virtual machine is shut down.")
-	flags.DurationVar(&o.delays.Migration, "migration", 0, "Duration of a live migration.")
 	flags.DurationVar(&o.delays.Reset, "reset", 0, "Duration until a lost host is marked out of service and its virtual machines start on another host. 0 is the 195s of Harvester.")
-	flags.DurationVar(&o.delays.Backoff, "backoff", 0, "Duration until the first restart of a virtual machine that failed to start. 0 is the 10s of KubeVirt.")
 	return o, tool.ParseFlags(flags, args)
 }
 
@@ -94,15 +86,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	settings = append(settings, o.containers.options(stderr)...)
+	if o.guests.Prefix != "" {
+		o.guests.Docker = docker.Docker{Runner: tool.Runner{Log: stderr}}
+		settings = append(settings, simulator.WithHooks(o.guests.Hooks()))
+	}
 	sim, err := simulator.Run(ctx, settings...)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, sim.Stop()) }()
-	mux := http.NewServeMux()
-	tool.HandleFaults(mux, sim.SetFault)
-	stop, err := tool.Serve(ctx, o.control, mux)
+	stop, err := tool.Serve(ctx, o.control, tool.Faults(sim.SetFault))
 	if err != nil {
 		return err
 	}
@@ -150,16 +143,17 @@ func (o options) settings() ([]simulator.Option, error) {
 	if o.zoneNames != "" {
 		layout = simulator.NamedZones(list(o.zoneNames), o.perZone)
 	}
-	settings := []simulator.Option{
-		simulator.WithLayout(layout), simulator.WithDelays(o.delays),
-		simulator.WithNamespaces(list(o.namespaces)...), simulator.WithImages(list(o.images)...),
-	}
+	settings := []simulator.Option{simulator.WithLayout(layout), simulator.WithDelays(o.delays)}
 	if o.listen != "" {
-		address, err := o.address()
+		listen, err := tool.ReachableAddress(o.listen)
 		if err != nil {
 			return nil, err
 		}
-		settings = append(settings, address)
+		host, _, err := net.SplitHostPort(listen)
+		if err != nil {
+			return nil, err
+		}
+		settings = append(settings, simulator.WithAddress(listen, host))
 	}
 	if o.pool != "" {
 		parts := list(o.pool)
@@ -169,14 +163,4 @@ func (o options) settings() ([]simulator.Option, error) {
 		settings = append(settings, simulator.WithPools(simulator.Pool(parts[0], parts[1], parts[2], parts[3])))
 	}
 	return settings, nil
-}
-
-// address returns the listen address of the API server.
-func (o options) address() (simulator.Option, error) {
-	listen, err := tool.ReachableAddress(o.listen)
-	if err != nil {
-		return nil, err
-	}
-	host, _, err := net.SplitHostPort(listen)
-	return simulator.WithAddress(listen, cmp.Or(o.host, host)), err
 }

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -19,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/faultline-io/faultline/e2e/docker"
+	"github.com/faultline-io/faultline/e2e/machinecontainers"
 	"github.com/faultline-io/faultline/e2e/tool"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
@@ -37,8 +41,7 @@ type options struct {
 	perRack     int
 	ready       bool
 	control     string
-	containers  containers
-	seed        uint64
+	containers  struct{ prefix, label, network string } // that hosts boot as; none without a prefix
 	delays      simulator.Delays
 }
 
@@ -64,15 +67,11 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.containers.prefix, "containers", "", "Name prefix of the Docker containers as which hosts boot. Defaults to no containers.")
 	flags.StringVar(&o.containers.label, "container-label", "", "Label of the containers, for example owner=me.")
 	flags.StringVar(&o.containers.network, "container-network", "bridge", "Docker network of the containers. It must have been created with an explicit subnet.")
-	flags.Uint64Var(&o.seed, "seed", 1, "Seed of the jitter.")
 	flags.DurationVar(&o.delays.Registering, "registering", 0, "Duration of registering a host.")
 	flags.DurationVar(&o.delays.Inspecting, "inspecting", 0, "Duration of inspecting a host.")
-	flags.DurationVar(&o.delays.Preparing, "preparing", 0, "Duration of preparing a host.")
 	flags.DurationVar(&o.delays.Provisioning, "provisioning", 0, "Duration of provisioning a host.")
 	flags.DurationVar(&o.delays.Deprovisioning, "deprovisioning", 0, "Duration of deprovisioning a host.")
-	flags.DurationVar(&o.delays.Cleaning, "cleaning", 0, "Duration of cleaning disks, in addition to preparing and deprovisioning.")
 	flags.DurationVar(&o.delays.Power, "power", 0, "Duration of powering a host on or off.")
-	flags.Float64Var(&o.delays.Jitter, "jitter", 0, "Maximum relative variation of durations, for example 0.2.")
 	return o, tool.ParseFlags(flags, args)
 }
 
@@ -89,13 +88,17 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	if err := populate(ctx, config, o); err != nil {
 		return err
 	}
-	bodies, err := o.containers.options(ctx, stderr)
-	if err != nil {
-		return err
+	settings := []simulator.Option{simulator.WithNamespace(o.namespace), simulator.WithDelays(o.delays)}
+	if o.containers.prefix != "" {
+		d := docker.Docker{Runner: tool.Runner{Log: stderr}}
+		bodies, err := machinecontainers.OpenHosts(ctx, d, o.containers.prefix, o.containers.label, o.containers.network)
+		if err != nil {
+			return err
+		}
+		settings = append(settings, simulator.WithHooks(bodies.Hooks()), simulator.WithInventory(bodies.Inventory))
 	}
-	sim := simulator.New(append(bodies,
-		simulator.WithNamespace(o.namespace), simulator.WithDelays(o.delays), simulator.WithSeed(o.seed))...)
-	stop, err := tool.Serve(ctx, o.control, controls(sim))
+	sim := simulator.New(settings...)
+	stop, err := tool.Serve(ctx, o.control, tool.Faults(sim.SetFault))
 	if err != nil {
 		return err
 	}
@@ -114,7 +117,13 @@ func populate(ctx context.Context, config *rest.Config, o options) error {
 			return fmt.Errorf("installing CRDs: %w", err)
 		}
 	}
-	layout := o.layout()
+	layout := simulator.Racks(o.racks, o.perRack)
+	layout.Ready = o.ready
+	for name := range strings.SplitSeq(o.domains, ",") {
+		if name != "" {
+			layout.Domains = append(layout.Domains, simulator.Domain{Name: name, Hosts: o.perRack})
+		}
+	}
 	if len(layout.Domains) == 0 {
 		return nil
 	}
@@ -128,24 +137,5 @@ func populate(ctx context.Context, config *rest.Config, o options) error {
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}
-	return simulator.Create(ctx, c, o.homeNamespace(), layout)
-}
-
-// layout returns the layout of the hosts to create.
-func (o options) layout() simulator.Layout {
-	layout := simulator.Racks(o.racks, o.perRack)
-	layout.Ready = o.ready
-	for name := range strings.SplitSeq(o.domains, ",") {
-		if name != "" {
-			layout.Domains = append(layout.Domains, simulator.Domain{Name: name, Hosts: o.perRack})
-		}
-	}
-	return layout
-}
-
-func (o options) homeNamespace() string {
-	if o.namespace == "" {
-		return "default"
-	}
-	return o.namespace
+	return simulator.Create(ctx, c, cmp.Or(o.namespace, metav1.NamespaceDefault), layout)
 }

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 const (
@@ -51,7 +53,7 @@ func run(next []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), identityTimeout)
 	defer cancel()
 	guestinfo, others := split(os.Environ())
-	address, err := address()
+	address, err := tool.OwnAddress()
 	if err != nil {
 		return fmt.Errorf("finding this machine's address: %w", err)
 	}
@@ -109,20 +111,6 @@ func configure(guestinfo []string, kubelet string, address net.IP) error {
 	return nil
 }
 
-// address returns the machine's own address.
-func address() (net.IP, error) {
-	addresses, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range addresses {
-		if network, ok := a.(*net.IPNet); ok && network.IP.IsGlobalUnicast() && network.IP.To4() != nil {
-			return network.IP.To4(), nil
-		}
-	}
-	return nil, errors.New("no network found")
-}
-
 // identity returns the UUID that a machine would read from its firmware. It never changes, so only the first boot requests it from the
 // simulated vCenter. A machine without a vCenter gets its identity from its metadata.
 func identity(ctx context.Context, file, service string) (string, error) {
@@ -161,19 +149,12 @@ func learn(ctx context.Context, service string) (string, error) {
 }
 
 func ask(ctx context.Context, service string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, service+"/uuid", http.NoBody)
+	body, err := tool.Get(ctx, http.DefaultClient, service+"/uuid")
 	if err != nil {
 		return "", err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = response.Body.Close() }()
-	uuid, err := io.ReadAll(io.LimitReader(response.Body, longestAnswer))
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("unexpected response %s: %s", response.Status, uuid)
-	}
+	defer func() { _ = body.Close() }()
+	uuid, err := io.ReadAll(io.LimitReader(body, longestAnswer))
 	return string(uuid), err
 }
 

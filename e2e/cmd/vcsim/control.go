@@ -25,18 +25,13 @@ func controls(vcenters ...*simulator.Server) http.Handler {
 		}
 		return all
 	}))
-	faults := make([]*http.ServeMux, len(vcenters))
-	for i, vcenter := range vcenters {
-		faults[i] = http.NewServeMux()
-		tool.HandleFaults(faults[i], vcenter.SetFault)
-	}
 	mux.HandleFunc("/faults/", func(w http.ResponseWriter, r *http.Request) {
 		number, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("vcenter"), "1"))
-		if err != nil || number < 1 || number > len(faults) {
-			http.Error(w, fmt.Sprintf("vcenter must be a number from 1 to %d", len(faults)), http.StatusUnprocessableEntity)
+		if err != nil || number < 1 || number > len(vcenters) {
+			http.Error(w, fmt.Sprintf("vcenter must be a number from 1 to %d", len(vcenters)), http.StatusUnprocessableEntity)
 			return
 		}
-		faults[number-1].ServeHTTP(w, r)
+		tool.Faults(vcenters[number-1].SetFault).ServeHTTP(w, r)
 	})
 	return mux
 }

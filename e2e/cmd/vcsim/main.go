@@ -18,7 +18,7 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// guestDelay is the default boot time of a guest.
+// guestDelay is the boot time of a guest.
 const guestDelay = time.Second
 
 func main() {
@@ -30,9 +30,6 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	listen := flags.String("listen", ":8989", "Bind address. Without a host it is the first address of this machine that other machines reach.")
 	vcenters := flags.Int("vcenters", 1, "Number of vCenters with the same layout and account. All but the first listen on free ports.")
 	layout := flags.String("layout", "three-zones", "Layout of the inventory: three-zones, three-datacenters or host-groups.")
-	username := flags.String("username", "administrator@vsphere.local", "Name of the only account.")
-	password := flags.String("password", "simulator", "Password of the account.")
-	delay := flags.Duration("guest-delay", guestDelay, "Boot duration of guests.")
 	containers := flags.Bool("containers", false, "Run guests as the containers that RUN.container of the machines names.")
 	control := flags.String("control", ":8990", "Bind address of the control API, where guests read their UUID and tests inject faults.")
 	var faults []simulator.Option
@@ -44,8 +41,9 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err := tool.ParseFlags(flags, args); err != nil {
 		return err
 	}
+	delay := guestDelay
 	if *containers { // The simulator's own guests never boot.
-		*delay = -1
+		delay = -1
 	}
 	chosen, err := inventory(*layout)
 	if err != nil {
@@ -56,7 +54,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	servers, err := simulator.NewSeveral(max(*vcenters, 1), chosen.layout, append([]simulator.Option{ //nolint:contextcheck // The simulators run until they are closed.
-		simulator.WithListen(address), simulator.WithCredentials(*username, *password), simulator.WithGuestDelay(*delay),
+		simulator.WithListen(address), simulator.WithGuestDelay(delay),
 	}, faults...)...)
 	if err != nil {
 		return err
