@@ -4,20 +4,17 @@
 package binaries
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/offline/programs"
@@ -28,19 +25,17 @@ import (
 const SourceVariable = "FAULTLINE_BINARIES"
 
 const (
-	// sumsTimeout is short, because a site behind a firewall often does not answer at all.
-	sumsTimeout = 5 * time.Second
+	// answerTimeout is short, because a site behind a firewall often does not answer at all.
+	answerTimeout = 5 * time.Second
 	// downloadTimeout allows for the largest program on a slow connection.
 	downloadTimeout = 15 * time.Minute
-	sumsLimit       = 1 << 20
 )
 
 // sites are the addresses of published programs.
 type sites struct {
 	kubernetes, etcd string
-	// pinned maps paths below a site to the SHA-256 of the files. A checksum that the site itself publishes proves that a download is
-	// complete, but not who made the file. A file without an entry is not downloaded; its program is built from modules, which go.sum
-	// pins.
+	// pinned maps paths below a site to the SHA-256 of the files. A file without an entry is not downloaded; its program is built from
+	// modules, which go.sum pins.
 	pinned map[string]string
 }
 
@@ -58,8 +53,6 @@ func publicSites() sites {
 // release is the download of a published program.
 type release struct {
 	url string
-	// sums is the address of its SHA-256, alone or in a list with names.
-	sums string
 	// pinned is the SHA-256 that the repository has pinned; "" if none.
 	pinned string
 	// member is the program's name in the archive; "" if the download is not an archive.
@@ -81,14 +74,11 @@ func released(s sites, name string, t toolchain) *release {
 	switch {
 	case name == Kubectl || t.os == "linux" && slices.Contains(kubernetes, name):
 		file := fmt.Sprintf("%s/bin/%s/%s/%s", KubernetesVersion, t.os, t.arch, name)
-		address := s.kubernetes + "/" + file
-		return &release{url: address, sums: address + ".sha256", pinned: s.pinned[file]}
+		return &release{url: s.kubernetes + "/" + file, pinned: s.pinned[file]}
 	case name == Etcd && t.os == "linux":
 		folder := fmt.Sprintf("etcd-%s-%s-%s", EtcdVersion, t.os, t.arch)
 		file := EtcdVersion + "/" + folder + ".tar.gz"
-		return &release{
-			url: s.etcd + "/" + file, sums: s.etcd + "/" + EtcdVersion + "/SHA256SUMS", pinned: s.pinned[file], member: folder + "/" + name,
-		}
+		return &release{url: s.etcd + "/" + file, pinned: s.pinned[file], member: folder + "/" + name}
 	}
 	return nil
 }
@@ -126,8 +116,8 @@ var errSilent = errors.New("the server does not respond")
 
 // fetch downloads a release and verifies it. It tries a site that does not answer only once.
 func (b *Builder) fetch(ctx context.Context, r release, fresh string) error {
-	host := r.sums
-	if address, err := url.Parse(r.sums); err == nil {
+	host := r.url
+	if address, err := url.Parse(r.url); err == nil {
 		host = address.Host
 	}
 	b.mutex.Lock()
@@ -136,7 +126,11 @@ func (b *Builder) fetch(ctx context.Context, r release, fresh string) error {
 	if silent {
 		return errSilent
 	}
-	sum, err := publishedSum(ctx, r)
+	into := fresh
+	if r.member != "" {
+		into = fresh + ".archive"
+	}
+	err := save(ctx, r.url, r.pinned, into)
 	var failed *url.Error
 	if errors.As(err, &failed) {
 		b.mutex.Lock()
@@ -146,49 +140,25 @@ func (b *Builder) fetch(ctx context.Context, r release, fresh string) error {
 		b.silent[host] = true
 		b.mutex.Unlock()
 	}
-	if err != nil {
-		return err
-	}
-	if sum != r.pinned {
-		return fmt.Errorf("%s has the SHA-256 %s, but the repository pins %s", r.sums, sum, r.pinned)
-	}
-	into := fresh
-	if r.member != "" {
-		into = fresh + ".archive"
-	}
-	if err := save(ctx, r.url, r.pinned, into); err != nil || r.member == "" {
+	if err != nil || r.member == "" {
 		return err
 	}
 	return errors.Join(unpack(into, r.member, fresh), os.Remove(into))
 }
 
-// publishedSum returns the published SHA-256 of a release.
-func publishedSum(ctx context.Context, r release) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, sumsTimeout)
-	defer cancel()
-	body, err := tool.Get(ctx, http.DefaultClient, r.sums)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = body.Close() }()
-	content, err := io.ReadAll(io.LimitReader(body, sumsLimit))
-	if err != nil {
-		return "", err
-	}
-	for line := range strings.Lines(string(content)) {
-		fields := strings.Fields(line)
-		if len(fields) == 1 || len(fields) == 2 && strings.TrimPrefix(fields[1], "*") == path.Base(r.url) {
-			return fields[0], nil
-		}
-	}
-	return "", fmt.Errorf("%s has no checksum for %s", r.sums, path.Base(r.url))
+// client returns a client that waits only shortly for an answer.
+func client() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: answerTimeout}).DialContext,
+		TLSHandshakeTimeout: answerTimeout, ResponseHeaderTimeout: answerTimeout,
+	}}
 }
 
 // save downloads a file and verifies its SHA-256.
 func save(ctx context.Context, address, sum, into string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
 	defer cancel()
-	body, err := tool.Get(ctx, http.DefaultClient, address)
+	body, err := tool.Get(ctx, client(), address)
 	if err != nil {
 		return err
 	}
@@ -203,7 +173,7 @@ func save(ctx context.Context, address, sum, into string) (err error) {
 		return err
 	}
 	if have := hex.EncodeToString(hash.Sum(nil)); have != sum {
-		return fmt.Errorf("%s has the SHA-256 %s, want %s", address, have, sum)
+		return fmt.Errorf("%s has the SHA-256 %s, but the repository pins %s", address, have, sum)
 	}
 	return nil
 }
@@ -215,19 +185,9 @@ func unpack(archive, member, into string) (err error) {
 		return err
 	}
 	defer func() { _ = file.Close() }()
-	plain, err := gzip.NewReader(file)
+	content, err := tool.Member(file, func(name string) bool { return name == member })
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", archive, err)
-	}
-	content := tar.NewReader(plain)
-	for {
-		header, err := content.Next()
-		if err != nil {
-			return fmt.Errorf("finding %s in the archive: %w", member, err)
-		}
-		if header.Name == member {
-			break
-		}
+		return fmt.Errorf("finding %s in %s: %w", member, archive, err)
 	}
 	out, err := os.OpenFile(into, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755)
 	if err != nil {

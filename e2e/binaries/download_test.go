@@ -10,7 +10,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -26,7 +25,7 @@ import (
 )
 
 // site serves an etcd that prints word, in the archive format of its project.
-func site(t *testing.T, word string, sum func(archive []byte) string) (*sites, *atomic.Int64) {
+func site(t *testing.T, word string) (*sites, *atomic.Int64) {
 	t.Helper()
 	var archive bytes.Buffer
 	packed := gzip.NewWriter(&archive)
@@ -51,8 +50,6 @@ func site(t *testing.T, word string, sum func(archive []byte) string) (*sites, *
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
 		switch path.Base(r.URL.Path) {
-		case "SHA256SUMS":
-			_, _ = fmt.Fprintf(w, "%s  etcd-other.tar.gz\n%s  %s.tar.gz\n", strings.Repeat("0", 64), sum(archive.Bytes()), folder)
 		case folder + ".tar.gz":
 			_, _ = w.Write(archive.Bytes())
 		default:
@@ -60,21 +57,15 @@ func site(t *testing.T, word string, sum func(archive []byte) string) (*sites, *
 		}
 	}))
 	t.Cleanup(server.Close)
-	pinned := map[string]string{"v3.6.14/" + folder + ".tar.gz": right(archive.Bytes())}
+	sum := sha256.Sum256(archive.Bytes())
+	pinned := map[string]string{"v3.6.14/" + folder + ".tar.gz": hex.EncodeToString(sum[:])}
 	return &sites{etcd: server.URL, kubernetes: server.URL, pinned: pinned}, &asked
 }
-
-func right(archive []byte) string {
-	sum := sha256.Sum256(archive)
-	return hex.EncodeToString(sum[:])
-}
-
-func wrong([]byte) string { return strings.Repeat("1", 64) }
 
 func TestPublishedProgramIsDownloaded(t *testing.T) {
 	b := repository(t, "built")
 	b.Source = tool.SourceAuto
-	b.sites, _ = site(t, "published", right)
+	b.sites, _ = site(t, "published")
 	if got := runProgram(t, b, Etcd); got != "published" || strings.Contains(progress(b), "building") {
 		t.Fatalf("it prints %q after\n%s", got, progress(b))
 	}
@@ -87,19 +78,9 @@ func TestPublishedProgramIsDownloaded(t *testing.T) {
 func TestChecksumMismatchFallsBackToBuild(t *testing.T) {
 	b := repository(t, "built")
 	b.Source = tool.SourceAuto
-	b.sites, _ = site(t, "published", wrong)
-	if got := runProgram(t, b, Etcd); got != "built" || !strings.Contains(progress(b), "SHA-256") {
-		t.Fatalf("it prints %q after\n%s", got, progress(b))
-	}
-}
-
-// An attacker who can replace a file can also replace the checksum that is published with it.
-func TestPinnedChecksumOverridesServer(t *testing.T) {
-	b := repository(t, "built")
-	b.Source = tool.SourceAuto
-	b.sites, _ = site(t, "published", right)
+	b.sites, _ = site(t, "published")
 	for file := range b.sites.pinned {
-		b.sites.pinned[file] = wrong(nil)
+		b.sites.pinned[file] = strings.Repeat("1", 64)
 	}
 	if got := runProgram(t, b, Etcd); got != "built" || !strings.Contains(progress(b), "but the repository pins") {
 		t.Fatalf("it prints %q after\n%s", got, progress(b))
@@ -110,7 +91,7 @@ func TestUnpinnedFileIsNotRequested(t *testing.T) {
 	b := repository(t, "built")
 	b.Source = tool.SourceAuto
 	var asked *atomic.Int64
-	b.sites, asked = site(t, "published", right)
+	b.sites, asked = site(t, "published")
 	b.sites.pinned = nil
 	if got := runProgram(t, b, Etcd); got != "built" || asked.Load() != 0 {
 		t.Fatalf("it prints %q after %d requests", got, asked.Load())
@@ -119,14 +100,14 @@ func TestUnpinnedFileIsNotRequested(t *testing.T) {
 
 func TestUnresponsiveServersAreRemembered(t *testing.T) {
 	b := &Builder{}
-	addresses := []string{"http://127.0.0.1:1/sums", "http://127.0.0.1:2/sums"}
+	addresses := []string{"http://127.0.0.1:1/file", "http://127.0.0.1:2/file"}
 	for _, address := range addresses {
-		if err := b.fetch(t.Context(), release{sums: address}, ""); err == nil || errors.Is(err, errSilent) {
+		if err := b.fetch(t.Context(), release{url: address}, filepath.Join(t.TempDir(), "file")); err == nil || errors.Is(err, errSilent) {
 			t.Fatalf("%s: %v", address, err)
 		}
 	}
 	for _, address := range addresses {
-		if err := b.fetch(t.Context(), release{sums: address}, ""); !errors.Is(err, errSilent) {
+		if err := b.fetch(t.Context(), release{url: address}, filepath.Join(t.TempDir(), "file")); !errors.Is(err, errSilent) {
 			t.Fatalf("%s is asked again: %v", address, err)
 		}
 	}
@@ -135,7 +116,7 @@ func TestUnresponsiveServersAreRemembered(t *testing.T) {
 func TestUnresponsiveServerFallsBackToBuild(t *testing.T) {
 	b := repository(t, "built")
 	b.Source = tool.SourceAuto
-	b.sites, _ = site(t, "published", right)
+	b.sites, _ = site(t, "published")
 	b.sites.etcd = "http://127.0.0.1:1"
 	if got := runProgram(t, b, Etcd); got != "built" {
 		t.Fatalf("it prints %q", got)
@@ -149,7 +130,8 @@ func TestUnresponsiveServerFallsBackToBuild(t *testing.T) {
 func TestPublishedOnlyFailsWithoutServer(t *testing.T) {
 	b := repository(t, "built")
 	b.Source = tool.SourcePublished
-	b.sites, _ = site(t, "published", wrong)
+	b.sites, _ = site(t, "published")
+	b.sites.etcd += "/none"
 	if _, err := b.Ensure(t.Context(), Etcd); err == nil || !strings.Contains(err.Error(), "downloading etcd") {
 		t.Fatalf("got error %v", err)
 	}
@@ -158,7 +140,7 @@ func TestPublishedOnlyFailsWithoutServer(t *testing.T) {
 func TestBuildOnlySendsNoRequests(t *testing.T) {
 	b := repository(t, "built")
 	var asked *atomic.Int64
-	b.sites, asked = site(t, "published", right)
+	b.sites, asked = site(t, "published")
 	if got := runProgram(t, b, Etcd); got != "built" || asked.Load() != 0 {
 		t.Fatalf("it prints %q after %d requests", got, asked.Load())
 	}
@@ -176,7 +158,7 @@ func TestKubernetesDownloadURLs(t *testing.T) {
 		switch {
 		case tc.want == "" && got != nil:
 			t.Errorf("%s for %s: got URL %s", tc.name, tc.os, got.url)
-		case tc.want != "" && (got == nil || got.url != tc.want || got.sums != tc.want+".sha256"):
+		case tc.want != "" && (got == nil || got.url != tc.want):
 			t.Errorf("%s for %s: got %v", tc.name, tc.os, got)
 		}
 	}
@@ -195,16 +177,5 @@ func TestBuiltAndPublishedVersionsAgree(t *testing.T) {
 		if err != nil || !strings.Contains(string(pinned), want+"\n") {
 			t.Errorf("%s does not require %s (%v)", folder, want, err)
 		}
-	}
-}
-
-func TestChecksumFileWithoutFileName(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "abc") }))
-	defer server.Close()
-	if sum, err := publishedSum(t.Context(), release{url: "http://x/kubectl", sums: server.URL}); sum != "abc" || err != nil {
-		t.Errorf("got %q, %v", sum, err)
-	}
-	if err := save(t.Context(), server.URL, "abc", t.TempDir()+"/x"); err == nil || os.IsNotExist(err) {
-		t.Errorf("got error %v", err)
 	}
 }

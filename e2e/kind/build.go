@@ -176,16 +176,7 @@ func (e *Environment) managerImage(provider string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return onlyImage(provider, components)
-}
-
-// onlyImage returns the only image in the components of a provider.
-func onlyImage(provider string, components []byte) (string, error) {
-	images := release.Images(components)
-	if len(images) != 1 {
-		return "", fmt.Errorf("the components of %s must name exactly one image, not %q", provider, images)
-	}
-	return images[0], nil
+	return release.OnlyImage(provider, components)
 }
 
 // config returns the kustomize folder of one of our providers.

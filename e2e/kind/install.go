@@ -130,7 +130,7 @@ func (e *Environment) install(ctx context.Context, log io.Writer) error {
 	for _, p := range e.found.providers {
 		switch {
 		case !slices.Contains(present, p.Label()):
-			args = append(args, flagOf(p.Type), p.Name+":"+p.Version)
+			args = append(args, "--"+p.Role(), p.Name+":"+p.Version)
 		case p.Type == release.Infrastructure:
 			if err := e.apply(ctx, log, p); err != nil {
 				return err
@@ -159,20 +159,16 @@ func (e *Environment) installed(ctx context.Context, log io.Writer) ([]string, e
 
 // apply updates an installed provider to the repository's manifests.
 func (e *Environment) apply(ctx context.Context, log io.Writer, p release.Provider) error {
-	components, err := e.clusterctl(ctx, log, "generate", "provider", flagOf(p.Type), p.Name+":"+p.Version)
+	components, err := e.clusterctl(ctx, log, "generate", "provider", "--"+p.Role(), p.Name+":"+p.Version)
 	if err != nil {
 		return err
 	}
-	return e.docker(log).Stream(ctx, tool.Streams{In: strings.NewReader(components)}, e.Program(binaries.Kubectl),
-		"--kubeconfig", e.Kubeconfig(), "apply", "--server-side", "--force-conflicts", "--filename", "-")
+	return e.applyManifest(ctx, log, strings.NewReader(components))
 }
 
-// flagOf returns the clusterctl flag for a type of provider.
-func flagOf(kind string) string {
-	return map[string]string{
-		release.Core: "--core", release.Bootstrap: "--bootstrap",
-		release.ControlPlane: "--control-plane", release.Infrastructure: "--infrastructure",
-	}[kind]
+func (e *Environment) applyManifest(ctx context.Context, log io.Writer, manifest io.Reader) error {
+	return tool.Runner{Log: log}.Stream(ctx, tool.Streams{In: manifest}, e.Program(binaries.Kubectl),
+		"--kubeconfig", e.Kubeconfig(), "apply", "--server-side", "--force-conflicts", "--filename", "-")
 }
 
 func (e *Environment) clusterctl(ctx context.Context, log io.Writer, args ...string) (string, error) {

@@ -15,7 +15,6 @@ import (
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // environmentLabel is the label of every container and network of an environment.
@@ -74,9 +73,7 @@ func (e *Environment) applyCRDs(ctx context.Context, log io.Writer, objects []*u
 	if err != nil {
 		return err
 	}
-	err = e.docker(log).Stream(ctx, tool.Streams{In: bytes.NewReader(manifest)}, e.Program(binaries.Kubectl),
-		"--kubeconfig", e.Kubeconfig(), "apply", "--server-side", "--force-conflicts", "--filename", "-")
-	if err != nil {
+	if err := e.applyManifest(ctx, log, bytes.NewReader(manifest)); err != nil {
 		return err
 	}
 	wait := []string{"wait", "--for=condition=Established", "--timeout=1m"}

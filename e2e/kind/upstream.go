@@ -44,7 +44,7 @@ func (e *Environment) upstreamImage(ctx context.Context) (docker.Image, error) {
 		return docker.Image{}, err
 	}
 	_, replaced := e.replaced()
-	name, err := onlyImage(replaced.Program, components)
+	name, err := release.OnlyImage(replaced.Program, components)
 	return docker.ProgramImage(name, e.found.programs[replaced.Program], managerPath, docker.NonRoot), err
 }
 

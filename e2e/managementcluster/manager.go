@@ -19,8 +19,10 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -77,39 +79,42 @@ func (p *Cluster) prepare(c Component) (manager, error) {
 // install creates the objects of all components, starts kube-controller-manager, and waits until both it and the API server have made the
 // objects effective.
 func (p *Cluster) install(ctx context.Context, managers []manager) error {
-	for _, namespaces := range []bool{true, false} {
-		if err := p.create(ctx, managers, namespaces); err != nil {
-			return err
-		}
+	err := eachObject(managers, func(object *unstructured.Unstructured) error { return p.Client.Create(ctx, object) })
+	if err != nil {
+		return err
 	}
 	if err := p.startControllerManager(ctx); err != nil {
 		return err
 	}
-	err := wait.PollUntilContextCancel(ctx, readyEvery, true, p.effective)
-	if err != nil {
+	if err := wait.PollUntilContextCancel(ctx, readyEvery, true, p.effective); err != nil {
 		return fmt.Errorf("waiting for CRDs to be established and roles to be aggregated: %w (logs: %s)", err, p.Logs())
 	}
 	return nil
 }
 
-// create creates the namespaces of all components, or all other objects.
-func (p *Cluster) create(ctx context.Context, managers []manager, namespaces bool) error {
-	var group errgroup.Group
-	group.SetLimit(createAtOnce)
-	for _, m := range managers {
-		for _, object := range m.manifests.objects {
-			if (object.GetKind() == "Namespace") != namespaces {
-				continue
-			}
-			group.Go(func() error {
-				if err := p.Client.Create(ctx, object); err != nil {
-					return fmt.Errorf("creating %s %s of %s: %w", object.GetKind(), object.GetName(), m.component.Name, err)
+// eachObject calls write for the namespaces of all components, and then for all other objects.
+func eachObject(managers []manager, write func(*unstructured.Unstructured) error) error {
+	for _, namespaces := range []bool{true, false} {
+		var group errgroup.Group
+		group.SetLimit(createAtOnce)
+		for _, m := range managers {
+			for _, object := range m.manifests.objects {
+				if (object.GetKind() == "Namespace") != namespaces {
+					continue
 				}
-				return nil
-			})
+				group.Go(func() error {
+					if err := write(object); err != nil {
+						return fmt.Errorf("installing %s %s of %s: %w", object.GetKind(), object.GetName(), m.component.Name, err)
+					}
+					return nil
+				})
+			}
+		}
+		if err := group.Wait(); err != nil {
+			return err
 		}
 	}
-	return group.Wait()
+	return nil
 }
 
 // effective reports whether all CRDs are served and all aggregated roles have rules. A manager that starts before that finds its API
@@ -120,7 +125,7 @@ func (p *Cluster) effective(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	for _, crd := range crds.Items {
-		if !established(crd) {
+		if !apihelpers.IsCRDConditionTrue(&crd, apiextensionsv1.Established) {
 			return false, nil
 		}
 	}
@@ -134,15 +139,6 @@ func (p *Cluster) effective(ctx context.Context) (bool, error) {
 		}
 	}
 	return true, nil
-}
-
-func established(crd apiextensionsv1.CustomResourceDefinition) bool {
-	for _, condition := range crd.Status.Conditions {
-		if condition.Type == apiextensionsv1.Established {
-			return condition.Status == apiextensionsv1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // run starts a manager as its ServiceAccount and waits until it and its webhooks are ready.

@@ -33,19 +33,24 @@ type manifests struct {
 
 // render builds the kustomize folder and replaces its ${VARIABLES}, as a release and clusterctl do with the same files.
 func render(folder string, variables map[string]string) (manifests, error) {
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
+	raw, err := Build(folder)
 	if err != nil {
-		return manifests{}, fmt.Errorf("rendering %s: %w", folder, err)
-	}
-	raw, err := resources.AsYaml()
-	if err != nil {
-		return manifests{}, fmt.Errorf("rendering %s: %w", folder, err)
+		return manifests{}, err
 	}
 	objects, err := Fill(raw, variables)
 	if err != nil {
 		return manifests{}, fmt.Errorf("rendering %s: %w", folder, err)
 	}
 	return sortOut(objects)
+}
+
+// Build builds a kustomize folder.
+func Build(folder string) ([]byte, error) {
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
+	if err != nil {
+		return nil, fmt.Errorf("building %s: %w", folder, err)
+	}
+	return resources.AsYaml()
 }
 
 // Fill substitutes variables in YAML documents and returns their objects.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 )
 
 // launch holds what is needed to start and restart a manager.
@@ -19,26 +20,24 @@ type launch struct {
 
 // Kill kills a manager without warning, as a power loss of its node does, and returns when it has exited. The cluster does not count it
 // as a failure.
-func (p *Cluster) Kill(name string) error {
-	process, err := p.withdraw(name)
-	if err != nil {
-		return err
-	}
-	process.stop(0)
-	return nil
-}
+func (p *Cluster) Kill(name string) error { return p.stopManager(name, 0) }
 
-// withdraw removes a manager's process from the list of running processes.
-func (p *Cluster) withdraw(name string) (*process, error) {
+// Terminate stops a manager gracefully, as the kubelet does with a replaced pod, and returns when it has exited.
+func (p *Cluster) Terminate(name string) error { return p.stopManager(name, stopGrace) }
+
+// stopManager removes a manager's process from the list of running processes, and stops it.
+func (p *Cluster) stopManager(name string, grace time.Duration) error {
 	p.mutex.Lock()
-	defer p.mutex.Unlock()
 	i := slices.IndexFunc(p.processes, func(process *process) bool { return process.name == name })
 	if _, manager := p.managers[name]; !manager || i < 0 {
-		return nil, fmt.Errorf("killing %s: no manager of that name is running", name)
+		p.mutex.Unlock()
+		return fmt.Errorf("stopping %s: no manager of that name is running", name)
 	}
 	process := p.processes[i]
 	p.processes = slices.Delete(slices.Clone(p.processes), i, i+1)
-	return process, nil
+	p.mutex.Unlock()
+	process.stop(grace)
+	return nil
 }
 
 // Restart restarts a killed manager with the same account, certificate and ports. The returned function waits until it is ready.

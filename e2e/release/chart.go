@@ -5,9 +5,7 @@ package release
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -18,8 +16,9 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
-	sigsyaml "sigs.k8s.io/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 )
 
 // chartPrefix is the prefix of the names of the providers' charts.
@@ -88,22 +87,16 @@ const (
 )
 
 func (c *chartBuilder) read(components []byte) error {
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(components), len(components))
-	var objects []*unstructured.Unstructured
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(&object.Object)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	objects, err := managementcluster.Decode(components)
+	if err != nil {
+		return err
+	}
+	for i, object := range objects {
 		if object.GetKind() == "Namespace" {
 			c.namespace = object.GetName()
-			continue
+			objects = slices.Delete(objects, i, i+1)
+			break
 		}
-		objects = append(objects, object)
 	}
 	for _, object := range objects {
 		if err := c.add(object); err != nil {
@@ -133,7 +126,7 @@ func (c *chartBuilder) add(object *unstructured.Unstructured) error {
 			return err
 		}
 	}
-	text, err := sigsyaml.Marshal(object.Object)
+	text, err := yaml.Marshal(object.Object)
 	if err != nil {
 		return err
 	}
@@ -286,7 +279,7 @@ crds:
 
 // indented returns the YAML of a value, indented by two spaces.
 func indented(value any) string {
-	text, _ := sigsyaml.Marshal(value) // It was read from YAML.
+	text, _ := yaml.Marshal(value) // It was read from YAML.
 	return regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(string(text), "  $1")
 }
 
@@ -315,7 +308,7 @@ func (c *chartBuilder) schema() string {
 	if c.secrets {
 		properties["secrets"] = object(schema{"create": boolean})
 	}
-	content, _ := sigsyaml.Marshal(object(properties)) // It has only values that YAML has.
-	converted, _ := sigsyaml.YAMLToJSON(content)
+	content, _ := yaml.Marshal(object(properties)) // It has only values that YAML has.
+	converted, _ := yaml.YAMLToJSON(content)
 	return string(converted)
 }

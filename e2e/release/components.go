@@ -9,8 +9,7 @@ import (
 	"regexp"
 	"strings"
 
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"github.com/faultline-io/faultline/e2e/managementcluster"
 )
 
 // defaultRegistry is the registry of images without a registry in their name.
@@ -18,15 +17,17 @@ const defaultRegistry = "docker.io/"
 
 // Components builds a kustomize folder. It completes the names of images, because clusterctl refuses names without a registry.
 func Components(folder string) ([]byte, error) {
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
-	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", folder, err)
+	components, err := managementcluster.Build(folder)
+	return WithImages(components, canonical), err
+}
+
+// OnlyImage returns the only image in the components of a provider.
+func OnlyImage(provider string, components []byte) (string, error) {
+	images := Images(components)
+	if len(images) != 1 {
+		return "", fmt.Errorf("the components of %s must name exactly one image, not %q", provider, images)
 	}
-	components, err := resources.AsYaml()
-	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", folder, err)
-	}
-	return WithImages(components, canonical), nil
+	return images[0], nil
 }
 
 // WithImages returns the components with each image renamed by a function.

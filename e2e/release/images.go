@@ -5,7 +5,6 @@ package release
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -83,11 +82,11 @@ func (r Release) programs() (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		images := Images(components)
-		if len(images) != 1 {
-			return nil, fmt.Errorf("the components of %s have %d images, want one", provider, len(images))
+		image, err := OnlyImage(provider, components)
+		if err != nil {
+			return nil, err
 		}
-		names[binaries.Provider(provider)] = r.Name(images[0])
+		names[binaries.Provider(provider)] = r.Name(image)
 	}
 	for _, chart := range charts.Names() {
 		image, err := charts.Image(r.Root, chart)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -79,31 +80,16 @@ func (r Repository) Write(providers []Provider, certManager *CertManager) error 
 	return os.WriteFile(r.Config(), config, 0o644)
 }
 
-// Label returns the folder of a provider, which is also a label on the objects that clusterctl installs.
-func (p Provider) Label() string {
-	switch p.Type {
-	case Bootstrap:
-		return "bootstrap-" + p.Name
-	case ControlPlane:
-		return "control-plane-" + p.Name
-	case Infrastructure:
-		return "infrastructure-" + p.Name
-	}
-	return p.Name
+// Role returns the type of a provider as clusterctl writes it in flags and file names.
+func (p Provider) Role() string {
+	return map[string]string{Core: "core", Bootstrap: "bootstrap", ControlPlane: "control-plane", Infrastructure: "infrastructure"}[p.Type]
 }
 
+// Label returns the folder of a provider, which is also a label on the objects that clusterctl installs.
+func (p Provider) Label() string { return strings.TrimPrefix(p.Role()+"-"+p.Name, "core-") }
+
 // components returns the name of the file that clusterctl applies.
-func (p Provider) components() string {
-	switch p.Type {
-	case Bootstrap:
-		return "bootstrap-components.yaml"
-	case ControlPlane:
-		return "control-plane-components.yaml"
-	case Infrastructure:
-		return "infrastructure-components.yaml"
-	}
-	return "core-components.yaml"
-}
+func (p Provider) components() string { return p.Role() + "-components.yaml" }
 
 func (r Repository) provider(p Provider) error {
 	components, err := Components(p.Config)

@@ -4,13 +4,10 @@
 package release
 
 import (
-	"archive/tar"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"crypto/sha256"
 	"debug/buildinfo"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,6 +20,8 @@ import (
 	spdxjson "github.com/spdx/tools-golang/json"
 	"github.com/spdx/tools-golang/spdx/v2/common"
 	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
+
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 const (
@@ -135,20 +134,9 @@ func programIn(file string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = content.Close() }()
-	unpacked, err := gzip.NewReader(content)
+	member, err := tool.Member(content, func(name string) bool { return strings.TrimSuffix(path.Base(name), ".exe") == programPrefix })
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("finding %s: %w", programPrefix, err)
 	}
-	for archive := tar.NewReader(unpacked); ; {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("it does not contain %s", programPrefix)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if strings.TrimSuffix(path.Base(header.Name), ".exe") == programPrefix {
-			return io.ReadAll(archive)
-		}
-	}
+	return io.ReadAll(member)
 }
