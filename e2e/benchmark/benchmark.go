@@ -141,14 +141,8 @@ func newRunner(ctx context.Context, options Options) (*runner, error) {
 		return nil, err
 	}
 	installation.Other = options.Other
-	dir, err := os.MkdirTemp("", "faultline-bench-")
-	if err != nil {
-		return nil, fmt.Errorf("creating a directory for the benchmark: %w", err)
-	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return nil, err
-	}
-	return &runner{installation: installation, progress: options.Progress, dir: dir, provider: options.Provider.Describe().Name}, nil
+	dir, err := provider.LogFolder("bench")
+	return &runner{installation: installation, progress: options.Progress, dir: dir, provider: options.Provider.Describe().Name}, err
 }
 
 // scenario runs a scenario in a new environment. It fails if that takes too long or a process of the management cluster ends; its section

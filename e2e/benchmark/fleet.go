@@ -18,14 +18,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// Machine is an infrastructure machine of any provider.
-type Machine interface {
-	client.Object
-	GetConditions() []metav1.Condition
-}
-
 // Fleet creates machines of a cluster, spread over failure domains.
-type Fleet[M Machine] struct {
+type Fleet[M provider.WithConditions] struct {
 	Client  client.WithWatch
 	Cluster *provider.Cluster
 	Domains []string
@@ -115,7 +109,7 @@ type Objects struct {
 }
 
 // Await watches objects until each of the named ones is done, and returns the times when they were.
-func Await[M Machine](ctx context.Context, of Objects, names []string, done func(M) bool) (map[string]time.Time, error) {
+func Await[M provider.WithConditions](ctx context.Context, of Objects, names []string, done func(M) bool) (map[string]time.Time, error) {
 	w := newWaiting(names, done)
 	for len(w.missing) > 0 {
 		// The API server ends watches that cannot keep up with a burst of changes. A new watch begins with the current state of all
@@ -135,13 +129,13 @@ func Await[M Machine](ctx context.Context, of Objects, names []string, done func
 }
 
 // waiting holds the objects that are not done yet with their last conditions, and the times when the others were done.
-type waiting[M Machine] struct {
+type waiting[M provider.WithConditions] struct {
 	done    func(M) bool
 	missing map[string][]metav1.Condition
 	seen    map[string]time.Time
 }
 
-func newWaiting[M Machine](names []string, done func(M) bool) *waiting[M] {
+func newWaiting[M provider.WithConditions](names []string, done func(M) bool) *waiting[M] {
 	w := &waiting[M]{done: done, missing: map[string][]metav1.Condition{}, seen: map[string]time.Time{}}
 	for _, name := range names {
 		w.missing[name] = nil

@@ -146,17 +146,8 @@ func (o *Options) install(ctx context.Context) (*provider.Installation, string, 
 	if err != nil {
 		return nil, "", err
 	}
-	dir, err := folder("storm")
+	dir, err := provider.LogFolder("storm")
 	return installation, dir, err
-}
-
-// folder creates a folder for the logs.
-func folder(of string) (string, error) {
-	dir, err := os.MkdirTemp("", "faultline-"+of+"-")
-	if err != nil {
-		return "", fmt.Errorf("creating a directory for the logs: %w", err)
-	}
-	return filepath.EvalSymlinks(dir)
 }
 
 // restart restarts a killed manager and waits until it is ready.

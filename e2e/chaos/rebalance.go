@@ -44,7 +44,7 @@ func rebalance(ctx context.Context, options Options) error {
 	if g.apiServer, err = managementcluster.NewAPIServerFaults(options.APIServer); err != nil {
 		return err
 	}
-	if with.Dir, err = folder(RebalanceMode); err != nil {
+	if with.Dir, err = provider.LogFolder(RebalanceMode); err != nil {
 		return err
 	}
 	options.printf("seeds %d to %d of %s, %d at a time", options.Seed, options.Seed+uint64(options.Seeds)-1, kind.Facts().Kind.Kind, options.AtOnce)

@@ -147,7 +147,8 @@ func (p *controlPlane) lose(ctx context.Context, s step) error {
 	}
 	p.lost, _ = picked(s, p.domainNames())
 	p.recorder.done(ctx, "lose "+p.lost, nil)
-	return p.environment.sites.Lose(ctx, p.lost)
+	_, err := p.environment.sites.Break(ctx, p.lost)
+	return err
 }
 
 func (p *controlPlane) restore(ctx context.Context) error {
@@ -155,7 +156,7 @@ func (p *controlPlane) restore(ctx context.Context) error {
 		return nil
 	}
 	p.recorder.done(ctx, "restore "+p.lost, nil)
-	err := p.environment.sites.Restore(ctx, p.lost)
+	_, err := p.environment.sites.Repair(ctx, p.lost)
 	p.lost = ""
 	return err
 }

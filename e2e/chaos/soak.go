@@ -235,19 +235,11 @@ func (s *soak) createAndDelete(ctx context.Context, name string) error {
 
 // provisioned waits until the provider has provisioned a machine.
 func (s *soak) provisioned(ctx context.Context, machine client.Object) error {
-	var is map[string]any
-	err := wait.PollUntilContextCancel(ctx, provider.PollInterval, true, func(ctx context.Context) (bool, error) {
-		err := s.client.Get(ctx, client.ObjectKeyFromObject(machine), machine)
-		if err == nil {
-			is, err = runtime.DefaultUnstructuredConverter.ToUnstructured(machine)
-		}
+	return provider.Await(ctx, s.client, machine.(provider.WithConditions), "machine "+machine.GetName()+" to be provisioned", func() bool {
+		is, err := runtime.DefaultUnstructuredConverter.ToUnstructured(machine)
 		provisioned, _, _ := unstructured.NestedBool(is, "status", "initialization", "provisioned")
-		return provisioned, err
+		return err == nil && provisioned
 	})
-	if err != nil {
-		return fmt.Errorf("waiting for machine %s, whose status is %v: %w", machine.GetName(), is["status"], provider.Because(ctx, err))
-	}
-	return nil
 }
 
 // measure makes the manager collect garbage, and returns its footprint.

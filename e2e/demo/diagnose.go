@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,25 +47,18 @@ func (d *demo) clusterAPIObjects(ctx context.Context) ([]unstructured.Unstructur
 		if !strings.HasSuffix(crd.Spec.Group, clusterAPISuffix) {
 			continue
 		}
+		version, err := apihelpers.GetCRDStorageVersion(&crd)
+		if err != nil {
+			return nil, err
+		}
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(schema.GroupVersionKind{
-			Group: crd.Spec.Group, Version: storageVersion(crd), Kind: crd.Spec.Names.ListKind,
-		})
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: crd.Spec.Group, Version: version, Kind: crd.Spec.Names.ListKind})
 		if err := d.Management.Client.List(ctx, list); err != nil {
 			return nil, fmt.Errorf("listing %s: %w", crd.Spec.Names.Plural, err)
 		}
 		objects = append(objects, list.Items...)
 	}
 	return objects, nil
-}
-
-func storageVersion(crd apiextensionsv1.CustomResourceDefinition) string {
-	for _, version := range crd.Spec.Versions {
-		if version.Storage {
-			return version.Name
-		}
-	}
-	return ""
 }
 
 // diagnose describes the objects that have findings.

@@ -84,34 +84,26 @@ func (d *demo) addDomain(ctx context.Context) error {
 	return d.domainsReady(ctx)
 }
 
-// evictDomain evicts the middle failure domain, as `kubectl fd evict` does.
-func (d *demo) evictDomain(ctx context.Context) error {
-	name := d.about.Domains[len(d.about.Domains)/2]
-	return d.setDomainState(ctx, name, faultlinev1.DomainEvicting)
-}
-
-// activateDomain activates it again.
-func (d *demo) activateDomain(ctx context.Context) error {
-	name := d.about.Domains[len(d.about.Domains)/2]
-	return d.setDomainState(ctx, name, faultlinev1.DomainActive)
-}
-
-func (d *demo) setDomainState(ctx context.Context, domain string, state faultlinev1.DomainState) error {
-	err := d.want(ctx, map[string]any{"distribution": map[string]any{
-		"failureDomains": []any{map[string]any{"name": domain, "state": string(state)}},
-	}})
-	if err != nil {
-		return err
-	}
-	return provider.Until(ctx, func(ctx context.Context) (string, error) {
-		now, err := d.observe(ctx)
-		for _, known := range now.Domains {
-			if known.Name == domain && known.State != string(state) {
-				return fmt.Sprintf("failure domain %s is %s, want %s", domain, known.State, state), err
-			}
+// setMiddle sets the state of the middle failure domain, as `kubectl fd` does.
+func (d *demo) setMiddle(state faultlinev1.DomainState) func(context.Context) error {
+	domain := d.about.Domains[len(d.about.Domains)/2]
+	return func(ctx context.Context) error {
+		err := d.want(ctx, map[string]any{"distribution": map[string]any{
+			"failureDomains": []any{map[string]any{"name": domain, "state": string(state)}},
+		}})
+		if err != nil {
+			return err
 		}
-		return "", err
-	})
+		return provider.Until(ctx, func(ctx context.Context) (string, error) {
+			now, err := d.observe(ctx)
+			for _, known := range now.Domains {
+				if known.Name == domain && known.State != string(state) {
+					return fmt.Sprintf("failure domain %s is %s, want %s", domain, known.State, state), err
+				}
+			}
+			return "", err
+		})
+	}
 }
 
 // rebalanced waits until the control plane is spread evenly over the domains that accept it, and verifies each time that at most one

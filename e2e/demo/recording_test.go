@@ -6,6 +6,7 @@ package demo
 import (
 	"encoding/xml"
 	"errors"
+	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,11 +16,14 @@ import (
 	. "github.com/onsi/gomega"
 )
 
+// update makes the test of the documentation write the picture of the recorded demo.
+var update = flag.Bool("update", false, "write docs/images/demo.svg")
+
 func TestRecordingWrapsAndScrolls(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	long := "[ 10.0 s]   " + strings.Repeat("<", 100)
-	picture, err := Recording("[  0.0 s] Start\n" + long + "\n[ 20.0 s]   failure domain zone-b: Cordoned\n\nSummary\n")
+	picture, err := recording("[  0.0 s] Start\n" + long + "\n[ 20.0 s]   failure domain zone-b: Cordoned\n\nSummary\n")
 	g.Expect(err).NotTo(HaveOccurred())
 	var texts []string
 	for decoder := xml.NewDecoder(strings.NewReader(picture)); ; {
@@ -41,11 +45,11 @@ func TestRecordingWrapsAndScrolls(t *testing.T) {
 	g.Expect(picture).To(ContainSubstring(`class="bad">[ 20.0 s]`))
 	g.Expect(picture).To(ContainSubstring(`class="step">Summary`))
 
-	picture, err = Recording("[  0.0 s] Start\n" + strings.Repeat("[ 10.0 s]   more\n", 40))
+	picture, err = recording("[  0.0 s] Start\n" + strings.Repeat("[ 10.0 s]   more\n", 40))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(picture).To(ContainSubstring("25.00%{transform:translateY(-187px)}"), "11 rows have left the screen")
 
-	_, err = Recording("make: nothing to be done\n")
+	_, err = recording("make: nothing to be done\n")
 	g.Expect(err).To(MatchError(ContainSubstring("pass the whole output of a demo")))
 }
 
@@ -56,11 +60,15 @@ func TestDocumentationShowsTheRecordedDemo(t *testing.T) {
 	root := filepath.Join("..", "..")
 	output, err := os.ReadFile(filepath.Join("testdata", "transcript.txt"))
 	g.Expect(err).NotTo(HaveOccurred())
-	want, err := Recording(string(output))
+	want, err := recording(string(output))
 	g.Expect(err).NotTo(HaveOccurred())
-	picture, err := os.ReadFile(filepath.Join(root, "docs", "images", "demo.svg"))
+	file := filepath.Join(root, "docs", "images", "demo.svg")
+	if *update {
+		g.Expect(os.WriteFile(file, []byte(want), 0o644)).To(Succeed())
+	}
+	picture, err := os.ReadFile(file)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(picture)).To(Equal(want), "cd e2e && go run ./cmd/e2e record --output=demo/testdata/transcript.txt > ../docs/images/demo.svg")
+	g.Expect(string(picture)).To(Equal(want), "run again with -update")
 	g.Expect(len(picture)).To(BeNumerically("<", 100_000))
 
 	page, err := os.ReadFile(filepath.Join(root, "docs", "demo.md"))

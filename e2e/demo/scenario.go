@@ -173,18 +173,18 @@ func addSteps(d *demo) []step {
 
 func evictSteps(d *demo) []step {
 	return []step{
-		{"A failure domain is evicted", time.Minute, d.evictDomain},
+		{"A failure domain is evicted", time.Minute, d.setMiddle(faultlinev1.DomainEvicting)},
 		{"The control plane leaves it, one machine at a time", 4 * time.Minute, d.rebalanced},
-		{"The failure domain is Active again", time.Minute, d.activateDomain},
+		{"The failure domain is Active again", time.Minute, d.setMiddle(faultlinev1.DomainActive)},
 		{"The control plane spreads onto it again", 4 * time.Minute, d.rebalanced},
 	}
 }
 
 func workersSteps(d *demo) []step {
 	return []step{
-		{"A failure domain is evicted", time.Minute, d.evictDomain},
+		{"A failure domain is evicted", time.Minute, d.setMiddle(faultlinev1.DomainEvicting)},
 		{"The workers leave it, one machine at a time", 4 * time.Minute, d.workersLevel},
-		{"The failure domain is Active again", time.Minute, d.activateDomain},
+		{"The failure domain is Active again", time.Minute, d.setMiddle(faultlinev1.DomainActive)},
 		{"The workers spread onto it again", 4 * time.Minute, d.workersLevel},
 	}
 }

@@ -35,9 +35,9 @@ type MultiCluster interface {
 	// AddCluster creates the failure domains of a cluster, each with capacity for room machines, and adds them to the infrastructure
 	// cluster. The names of domains are unique among clusters.
 	AddCluster(ctx context.Context, in *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, room int) error
-	// Lose powers off a failure domain and everything that runs there, Restore undoes it.
-	Lose(ctx context.Context, domain string) error
-	Restore(ctx context.Context, domain string) error
+	// Break powers off a failure domain and everything that runs there, Repair undoes it.
+	Break(ctx context.Context, domain string) (what string, err error)
+	Repair(ctx context.Context, domain string) (what string, err error)
 	// Close stops the infrastructure.
 	Close()
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -45,15 +46,23 @@ func (c *Cluster) Meta(name string) metav1.ObjectMeta {
 
 // Create creates the namespace and the Cluster, in the state that Cluster API sets once its infrastructure is provisioned.
 func (c *Cluster) Create(ctx context.Context, api client.Client) error {
+	if err := c.CreateUnprovisioned(ctx, api); err != nil {
+		return err
+	}
+	provisioned := client.RawPatch(types.MergePatchType, []byte(`{"status":{"initialization":{"infrastructureProvisioned":true}}}`))
+	if err := api.Status().Patch(ctx, &clusterv1.Cluster{ObjectMeta: c.Meta(c.Name)}, provisioned); err != nil {
+		return fmt.Errorf("provisioning Cluster %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+// CreateUnprovisioned creates the namespace and the Cluster.
+func (c *Cluster) CreateUnprovisioned(ctx context.Context, api client.Client) error {
 	cluster := &clusterv1.Cluster{ObjectMeta: c.Meta(c.Name), Spec: clusterv1.ClusterSpec{
 		InfrastructureRef: c.reference("Cluster", c.Name), ControlPlaneEndpoint: Endpoint(),
 	}}
 	if err := Create(ctx, api, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.Name}}, cluster); err != nil {
 		return err
-	}
-	cluster.Status.Initialization.InfrastructureProvisioned = new(true)
-	if err := api.Status().Update(ctx, cluster); err != nil {
-		return fmt.Errorf("provisioning Cluster %s: %w", c.Name, err)
 	}
 	c.Owner = metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: c.Name, UID: cluster.UID}
 	return nil
@@ -82,10 +91,13 @@ func (c *Cluster) CreateMachine(ctx context.Context, api client.Client, name, do
 	}
 	meta := c.Meta(name)
 	meta.Labels = maps.Clone(machine.Labels)
-	meta.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: name, UID: machine.UID, Controller: new(true),
-	}}
+	meta.OwnerReferences = []metav1.OwnerReference{OwnedBy(machine)}
 	return meta, nil
+}
+
+// OwnedBy returns the owner reference of an infrastructure machine to its Machine.
+func OwnedBy(machine *clusterv1.Machine) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: machine.Name, UID: machine.UID, Controller: new(true)}
 }
 
 // reference returns a reference to the infrastructure of a Cluster or a Machine.

@@ -7,10 +7,41 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// WithConditions is an object that reports conditions.
+type WithConditions interface {
+	client.Object
+	GetConditions() []metav1.Condition
+}
+
+// Await reads an object until it is done. When ctx ends, the error describes what was awaited and has the conditions.
+func Await(ctx context.Context, api client.Client, object WithConditions, what string, done func() bool) error {
+	err := wait.PollUntilContextCancel(ctx, PollInterval, true, func(ctx context.Context) (bool, error) {
+		err := api.Get(ctx, client.ObjectKeyFromObject(object), object)
+		return err == nil && done(), err
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for %s: %w%s", what, Because(ctx, err), Explain(object.GetConditions()))
+	}
+	return nil
+}
+
+// LogFolder creates a folder for the logs of a test.
+func LogFolder(of string) (string, error) {
+	dir, err := os.MkdirTemp("", "faultline-"+of+"-")
+	if err != nil {
+		return "", fmt.Errorf("creating a directory for the logs: %w", err)
+	}
+	return filepath.EvalSymlinks(dir)
+}
 
 // PollInterval is the poll interval. Each poll of a whole cluster costs an API server some milliseconds.
 const PollInterval = 200 * time.Millisecond

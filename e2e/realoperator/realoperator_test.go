@@ -10,7 +10,6 @@ package realoperator
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -51,7 +50,7 @@ type fixture struct {
 
 func TestTheRealOperator(t *testing.T) {
 	g := NewWithT(t)
-	operator := metal3.OperatorOf(os.Getenv)
+	operator := metal3.OperatorOf()
 	g.Expect(operator.Program).NotTo(BeEmpty(), "FAULTLINE_BMO must name the program of the bare-metal operator")
 	g.Expect(operator.Release).NotTo(BeEmpty(), "FAULTLINE_BMO_RELEASE must name the kustomize folder of its release")
 	racks, err := metal3.NewOperatorSimulation(hostsPerRack, operator)

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
@@ -60,7 +61,7 @@ func newFrontend(listener net.Listener, handler http.Handler, logger logr.Logger
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: f.certificate},
 		ReadHeaderTimeout: 10 * time.Second,
 		// Clients report failed handshakes.
-		ErrorLog: log.New(logWriter{logger.V(2)}, "", 0),
+		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	go f.serve()
 	return f
@@ -173,13 +174,4 @@ func (c *connection) Close() error {
 	delete(c.frontend.connections, c)
 	c.frontend.mu.Unlock()
 	return c.Conn.Close()
-}
-
-// logWriter converts the lines of a standard logger to log messages.
-type logWriter struct{ log logr.Logger }
-
-// Write logs one line.
-func (w logWriter) Write(line []byte) (int, error) {
-	w.log.Info(strings.TrimSpace(string(line)))
-	return len(line), nil
 }

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"io"
 	"os"
@@ -34,26 +33,4 @@ func runDemo(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	// A closed pipe is an error of the next write, instead of the end of this process without that of its children.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return demo.Run(ctx, options)
-}
-
-// runRecord runs subcommand record.
-func runRecord(_ context.Context, args []string, stdout, _ io.Writer) error {
-	flags := flag.NewFlagSet("e2e record", flag.ContinueOnError)
-	file := flags.String("output", "", "File with the output of a demo.")
-	if err := tool.ParseFlags(flags, args); err != nil {
-		return err
-	}
-	if *file == "" {
-		return errors.New("--output must be set to a file with the output of a demo")
-	}
-	output, err := os.ReadFile(*file)
-	if err != nil {
-		return err
-	}
-	picture, err := demo.Recording(string(output))
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(stdout, picture)
-	return err
 }

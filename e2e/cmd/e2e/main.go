@@ -26,7 +26,6 @@ type subcommand struct {
 func subcommands() []subcommand {
 	return []subcommand{
 		{"demo", "runs a cluster over failure domains while a domain breaks and is repaired", runDemo},
-		{"record", "draws the output of a demo as an animated picture of a terminal", runRecord},
 		{"bench", "measures the costs of a provider's manager", runBench},
 		{"storm", "kills a provider's manager at random moments and checks for lost resources", runChaos},
 		{"kind", "creates a kind cluster with Cluster API, the providers and their simulators", runKind},

@@ -23,7 +23,6 @@ func TestInvalidArgumentsAreRejected(t *testing.T) {
 		"storm --mode=rebalance --control-plane=k3s":  `unknown control plane "k3s": must be kubeadm or rke2`,
 		"storm --mode=rebalance --control-plane=rke2": "FAULTLINE_RKE2 and FAULTLINE_RKE2_RELEASE are empty",
 		"demo metal3":                  `unexpected argument "metal3"`,
-		"record":                       "--output must be set",
 		"bench --manager=x":            "--manager and --release must be set together",
 		"release":                      "--version and --out must be set",
 		"kind":                         "an action is required: e2e kind up, or one of down, images, managers, template",

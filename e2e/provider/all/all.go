@@ -6,7 +6,6 @@ package all
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -20,7 +19,7 @@ import (
 func providers() []provider.Provider {
 	return []provider.Provider{
 		harvester.Provider{},
-		metal3.Provider{Operator: metal3.OperatorOf(os.Getenv)},
+		metal3.Provider{Operator: metal3.OperatorOf()},
 		vsphere.Provider{},
 	}
 }

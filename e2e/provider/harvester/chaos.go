@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -76,14 +75,9 @@ func CreateCluster(
 	if err := provider.Create(ctx, api, access, infra); err != nil {
 		return nil, err
 	}
-	err := wait.PollUntilContextCancel(ctx, provider.PollInterval, true, func(ctx context.Context) (bool, error) {
-		err := api.Get(ctx, client.ObjectKeyFromObject(infra), infra)
-		return err == nil && len(infra.Status.FailureDomains) == len(zoneNames()) && ptr.Deref(infra.Status.Initialization.Provisioned, false), err
+	return c, provider.Await(ctx, api, infra, "the failure domains", func() bool {
+		return len(infra.Status.FailureDomains) == len(zoneNames()) && ptr.Deref(infra.Status.Initialization.Provisioned, false)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("waiting for the failure domains: %w%s", provider.Because(ctx, err), provider.Explain(infra.Status.Conditions))
-	}
-	return c, nil
 }
 
 // identity is the name of the Secret with the kubeconfig.
@@ -165,25 +159,11 @@ func (f *Objects) resource(vm *kubevirtv1.VirtualMachine) provider.Resource {
 
 // Leftovers reports all remaining objects of machines.
 func (h *target) Leftovers(ctx context.Context) ([]provider.Fault, error) {
-	found, err := ListObjects(ctx, h.harvester.Client())
+	faults, err := provider.Leftovers(ctx, h.harvester.Client(), "",
+		func(secret *corev1.Secret) bool { return !metav1.HasLabel(secret.ObjectMeta, infrav1.MachineIDLabel) },
+		&kubevirtv1.VirtualMachineList{}, &kubevirtv1.VirtualMachineInstanceList{}, &corev1.PersistentVolumeClaimList{})
 	if err != nil {
 		return nil, err
-	}
-	var faults []provider.Fault
-	left := func(kind, name string) {
-		faults = append(faults, provider.Fault{Object: kind + " " + name, What: "still exists on Harvester"})
-	}
-	for i := range found.VMs.Items {
-		left("VM", found.VMs.Items[i].Name)
-	}
-	for i := range found.VMIs.Items {
-		left("instance", found.VMIs.Items[i].Name)
-	}
-	for i := range found.Claims.Items {
-		left("volume", found.Claims.Items[i].Name)
-	}
-	for i := range found.Secrets.Items {
-		left("Secret", found.Secrets.Items[i].Name)
 	}
 	objects, err := provider.Leftovers(ctx, h.client, h.cluster.Name, func(secret *corev1.Secret) bool { return secret.Name == identity },
 		&infrav1.HarvesterMachineList{})

@@ -14,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -90,16 +89,10 @@ func (s *simulation) Setup(dir string) (provider.Setup, error) {
 
 // Join only stores the management cluster and the simulator of workload clusters, because a Harvester runs outside both.
 func (s *simulation) Join(_ context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) (func(context.Context) error, error) {
-	s.workloads = workloads
-	scheme := runtime.NewScheme()
-	if err := infrav1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("building scheme: %w", err)
-	}
 	var err error
-	if s.management, err = client.New(in.RESTConfig, client.Options{Scheme: scheme}); err != nil {
-		return nil, fmt.Errorf("connecting to the management cluster: %w", err)
-	}
-	return nil, nil
+	s.workloads = workloads
+	s.management, err = provider.Connect(Provider{}, in.RESTConfig)
+	return nil, err
 }
 
 // machineOf returns the Machine of a virtual machine.

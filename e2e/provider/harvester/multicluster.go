@@ -81,15 +81,3 @@ func (s *multiCluster) addHost(ctx context.Context, zone, name string, machines 
 		Memory: *resource.NewQuantity(int64(machines)*sitePlace, resource.BinarySI),
 	})
 }
-
-// Lose implements provider.MultiCluster.
-func (s *multiCluster) Lose(ctx context.Context, zone string) error {
-	_, err := s.Break(ctx, zone)
-	return err
-}
-
-// Restore implements provider.MultiCluster.
-func (s *multiCluster) Restore(ctx context.Context, zone string) error {
-	_, err := s.Repair(ctx, zone)
-	return err
-}

@@ -13,23 +13,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/provider"
-	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 )
 
 // Objects holds the objects of a Harvester.
 type Objects struct {
-	Nodes   corev1.NodeList
-	Claims  corev1.PersistentVolumeClaimList
-	Secrets corev1.SecretList // of machines
-	VMIs    kubevirtv1.VirtualMachineInstanceList
-	VMs     kubevirtv1.VirtualMachineList
+	Nodes  corev1.NodeList
+	Claims corev1.PersistentVolumeClaimList
+	VMIs   kubevirtv1.VirtualMachineInstanceList
+	VMs    kubevirtv1.VirtualMachineList
 }
 
 // ListObjects reads all of them.
 func ListObjects(ctx context.Context, c client.Reader) (*Objects, error) {
 	f := &Objects{}
-	return f, errors.Join(c.List(ctx, &f.Nodes), c.List(ctx, &f.Claims), c.List(ctx, &f.Secrets, client.HasLabels{infrav1.MachineIDLabel}),
-		c.List(ctx, &f.VMIs), c.List(ctx, &f.VMs))
+	return f, errors.Join(c.List(ctx, &f.Nodes), c.List(ctx, &f.Claims), c.List(ctx, &f.VMIs), c.List(ctx, &f.VMs))
 }
 
 // Placement returns the placement of a virtual machine: its zone is a label of the host that its instance runs on.

@@ -89,15 +89,9 @@ func (p *spreadCluster) layout() (simulator.Layout, []string) {
 
 // create creates all objects. The provider's objects have no status, which its manager sets.
 func (p *spreadCluster) create(ctx context.Context, c client.Client) error {
-	name, group := p.cluster.Name, infrav1.GroupVersion.Group
-	cluster := &clusterv1.Cluster{ObjectMeta: p.cluster.Meta(name), Spec: clusterv1.ClusterSpec{
-		InfrastructureRef:    clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: "Metal3Cluster", Name: name},
-		ControlPlaneEndpoint: provider.Endpoint(),
-	}}
-	if err := provider.Create(ctx, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, cluster); err != nil {
+	if err := p.cluster.CreateUnprovisioned(ctx, c); err != nil {
 		return err
 	}
-	p.cluster.Owner = metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Cluster", Name: name, UID: cluster.UID}
 	template := &infrav1.Metal3MachineTemplate{ObjectMeta: p.cluster.Meta(controlPlaneTemplate)}
 	template.Spec.Template.Spec = newMachine(metav1.ObjectMeta{}).Spec
 	template.OwnerReferences = []metav1.OwnerReference{p.cluster.Owner}
@@ -105,11 +99,11 @@ func (p *spreadCluster) create(ctx context.Context, c client.Client) error {
 	if err := provider.Create(ctx, c, p.infrastructure(layout), template); err != nil {
 		return err
 	}
-	ref := clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: "Metal3MachineTemplate", Name: controlPlaneTemplate}
+	ref := clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "Metal3MachineTemplate", Name: controlPlaneTemplate}
 	if err := p.asProviderTest(c).Create(ctx, controlPlaneMachines, ref); err != nil {
 		return err
 	}
-	if err := simulator.Create(ctx, c, name, layout); err != nil {
+	if err := simulator.Create(ctx, c, p.cluster.Name, layout); err != nil {
 		return err
 	}
 	for i, host := range hosts {
@@ -122,12 +116,7 @@ func (p *spreadCluster) create(ctx context.Context, c client.Client) error {
 
 // infrastructure returns the Metal3Cluster, with rebalancing off.
 func (p *spreadCluster) infrastructure(layout simulator.Layout) *infrav1.Metal3Cluster {
-	infra := &infrav1.Metal3Cluster{ObjectMeta: p.cluster.Meta(p.cluster.Name)}
-	infra.OwnerReferences = []metav1.OwnerReference{p.cluster.Owner}
-	infra.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{Host: provider.Endpoint().Host, Port: provider.Endpoint().Port}
-	for _, rack := range layout.Domains {
-		infra.Spec.FailureDomains = append(infra.Spec.FailureDomains, clusterv1.FailureDomain{Name: rack.Name, ControlPlane: new(true)})
-	}
+	infra := infrastructure(&p.cluster, layout)
 	infra.Spec.Distribution.ControlPlane = faultlinev1.ControlPlaneDistribution{
 		Rebalance: faultlinev1.ControlPlaneRebalanceOff, StabilizationSeconds: new(int32(0)),
 	}
@@ -146,7 +135,7 @@ func (p *spreadCluster) createMachine(ctx context.Context, c client.Client, numb
 	}
 	infra := newMachine(p.cluster.Meta(name))
 	infra.Labels[clusterv1.MachineControlPlaneLabel] = ""
-	infra.OwnerReferences = []metav1.OwnerReference{ownedBy(machine)}
+	infra.OwnerReferences = []metav1.OwnerReference{provider.OwnedBy(machine)}
 	infra.Finalizers = []string{infrav1.MachineFinalizer}
 	infra.Annotations = map[string]string{
 		clusterv1.TemplateClonedFromNameAnnotation: controlPlaneTemplate, clusterv1.TemplateClonedFromGroupKindAnnotation: infrav1.MachineTemplateGroupKind,

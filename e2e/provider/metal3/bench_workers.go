@@ -163,11 +163,6 @@ func assigned(machine *infrav1.Metal3Machine) bool {
 	return machine.Annotations[faultlinev1.AssignedFailureDomainAnnotation] != ""
 }
 
-// ownedBy returns the owner reference of an infrastructure machine to its Machine.
-func ownedBy(machine *clusterv1.Machine) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: machine.Name, UID: machine.UID, Controller: new(true)}
-}
-
 // checkSpread verifies that the workers' hosts are spread evenly.
 func (y *benchSetup) checkSpread(ctx context.Context, machines int) error {
 	placements, err := simulator.Placements(ctx, y.Client, y.name)

@@ -13,7 +13,6 @@ import (
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,14 +30,19 @@ const hostsPerRack = 4
 // simulation is three racks of hosts that a simulated bare-metal operator manages. They are objects of the management cluster, so they do
 // not exist before Join.
 type simulation struct {
-	racks     simulator.Layout
-	operator  *simulator.Simulator
-	client    client.Client
-	workloads *workload.Simulator
+	hosts
+	operator *simulator.Simulator
 
 	mu sync.Mutex
 	// booted maps hosts to the Machines that run on them.
 	booted map[string]client.ObjectKey
+}
+
+// hosts are the hosts in racks, with a client of the management cluster.
+type hosts struct {
+	racks     simulator.Layout
+	client    client.Client
+	workloads *workload.Simulator
 }
 
 // Simulate implements provider.DemoProvider.
@@ -46,13 +50,11 @@ func (p Provider) Simulate(string) (provider.Simulation, error) {
 	if p.Operator.Program != "" {
 		return NewOperatorSimulation(hostsPerRack, p.Operator)
 	}
-	return threeRacks(hostsPerRack), nil
+	return Racks(hostsPerRack), nil
 }
 
 // Racks returns the simulation that Simulate starts, with a number of hosts in each rack.
-func Racks(hosts int) provider.Simulation { return threeRacks(hosts) }
-
-func threeRacks(hosts int) *simulation {
+func Racks(hosts int) provider.Simulation {
 	m := newSimulation(
 		simulator.WithNamespace(provider.DemoNamespace),
 		// Long enough to see hosts change from one state to the next.
@@ -105,23 +107,10 @@ func (m *simulation) Join(ctx context.Context, in *managementcluster.Cluster, wo
 	return func(ctx context.Context) error { return m.operator.Run(ctx, in.RESTConfig) }, nil
 }
 
-func (m *simulation) connect(in *managementcluster.Cluster, workloads *workload.Simulator) (err error) {
-	m.workloads = workloads
-	m.client, err = connect(in)
+func (h *hosts) connect(in *managementcluster.Cluster, workloads *workload.Simulator) (err error) {
+	h.workloads = workloads
+	h.client, err = provider.Connect(Provider{}, in.RESTConfig)
 	return err
-}
-
-// connect returns a client whose scheme has hosts.
-func connect(in *managementcluster.Cluster) (client.Client, error) {
-	scheme := runtime.NewScheme()
-	if err := (Provider{}).AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("registering the types of hosts: %w", err)
-	}
-	c, err := client.New(in.RESTConfig, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the management cluster: %w", err)
-	}
-	return c, nil
 }
 
 // identityOf returns the Machine that boots, and its identity. The kubelet registers with the name and the provider ID of the metadata,
@@ -173,17 +162,18 @@ func (m *simulation) powerOff(ctx context.Context, host *bmov1alpha1.BareMetalHo
 
 // Machines returns the hosts that have been claimed.
 func (m *simulation) Machines(ctx context.Context) ([]provider.Placement, error) {
-	hosts, err := simulator.Placements(ctx, m.client, provider.DemoNamespace)
-	if err != nil {
-		return nil, err
-	}
+	return m.claimed(ctx, func(host simulator.Placement) bool { return host.PoweredOn && !host.NoPower })
+}
+
+func (h *hosts) claimed(ctx context.Context, running func(simulator.Placement) bool) ([]provider.Placement, error) {
+	hosts, err := simulator.Placements(ctx, h.client, provider.DemoNamespace)
 	var placements []provider.Placement
 	for _, host := range hosts {
 		if host.Consumer != "" {
-			placements = append(placements, provider.Placement{Name: host.Consumer, Domain: host.Domain, Host: host.Host, Running: host.PoweredOn && !host.NoPower})
+			placements = append(placements, provider.Placement{Name: host.Consumer, Domain: host.Domain, Host: host.Host, Running: running(host)})
 		}
 	}
-	return placements, nil
+	return placements, err
 }
 
 // Break powers off a rack, including its BMCs: everything that runs there stops.
@@ -193,13 +183,9 @@ func (m *simulation) Break(ctx context.Context, rack string) (string, error) {
 
 // ReleaseHost removes the host of a machine that is being deleted. Nothing shows whether a host without power still runs, so the provider
 // keeps the machine until a user confirms that it does not. The operator releases such a host only if it is force-detached.
-func (m *simulation) ReleaseHost(ctx context.Context, name string) ([]string, error) {
-	return abandon(ctx, m.client, name)
-}
-
-func abandon(ctx context.Context, c client.Client, name string) (notes []string, err error) {
+func (h *hosts) ReleaseHost(ctx context.Context, name string) (notes []string, err error) {
 	host := &bmov1alpha1.BareMetalHost{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: provider.DemoNamespace, Name: name}, host); err != nil {
+	if err := h.client.Get(ctx, client.ObjectKey{Namespace: provider.DemoNamespace, Name: name}, host); err != nil {
 		return nil, fmt.Errorf("reading host %s: %w", name, err)
 	}
 	if host.Spec.ConsumerRef == nil {
@@ -207,7 +193,7 @@ func abandon(ctx context.Context, c client.Client, name string) (notes []string,
 	}
 	err = provider.Until(ctx, func(ctx context.Context) (string, error) {
 		machine := &infrav1.Metal3Machine{}
-		if err := c.Get(ctx, client.ObjectKey{Namespace: provider.DemoNamespace, Name: host.Spec.ConsumerRef.Name}, machine); err != nil {
+		if err := h.client.Get(ctx, client.ObjectKey{Namespace: provider.DemoNamespace, Name: host.Spec.ConsumerRef.Name}, machine); err != nil {
 			return "", err
 		}
 		says := conditions.Get(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition)
@@ -220,7 +206,7 @@ func abandon(ctx context.Context, c client.Client, name string) (notes []string,
 	if err != nil {
 		return nil, err
 	}
-	note, err := detachAndDelete(ctx, c, host)
+	note, err := detachAndDelete(ctx, h.client, host)
 	if err != nil {
 		return nil, err
 	}
@@ -262,17 +248,12 @@ func (m *simulation) Repair(ctx context.Context, rack string) (string, error) {
 }
 
 // Leftovers returns a host that is not available, empty and healthy.
-func (m *simulation) Leftovers(ctx context.Context) (string, error) {
-	return unused(ctx, m.client, m.racks)
-}
-
-// unused returns the name of a host of a layout that is not available, empty and healthy.
-func unused(ctx context.Context, c client.Client, racks simulator.Layout) (string, error) {
-	hosts, err := simulator.Placements(ctx, c, provider.DemoNamespace)
+func (h *hosts) Leftovers(ctx context.Context) (string, error) {
+	hosts, err := simulator.Placements(ctx, h.client, provider.DemoNamespace)
 	if err != nil {
 		return "", err
 	}
-	if all := len(racks.Hosts(provider.DemoNamespace)); len(hosts) != all {
+	if all := len(h.racks.Hosts(provider.DemoNamespace)); len(hosts) != all {
 		return fmt.Sprintf("there are %d hosts, want %d", len(hosts), all), nil
 	}
 	for _, host := range hosts {

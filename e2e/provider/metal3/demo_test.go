@@ -41,7 +41,7 @@ func TestHostIdentity(t *testing.T) {
 // TestRacksAreDeterministic expects Repair to recreate the released host.
 func TestRacksAreDeterministic(t *testing.T) {
 	g := NewWithT(t)
-	m := threeRacks(hostsPerRack)
+	m := Racks(hostsPerRack).(*simulation)
 	hosts := m.racks.Hosts(provider.DemoNamespace)
 	g.Expect(hosts).To(HaveLen(3 * hostsPerRack))
 	g.Expect(m.racks.Hosts(provider.DemoNamespace)).To(Equal(hosts))

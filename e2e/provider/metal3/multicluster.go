@@ -48,19 +48,14 @@ func (s *multiCluster) AddCluster(ctx context.Context, in *managementcluster.Clu
 	if err := provider.ListDomains(cluster, domains, map[string]any{"controlPlane": true}); err != nil {
 		return err
 	}
-	c, err := connect(in)
+	c, err := provider.Connect(Provider{}, in.RESTConfig)
 	if err != nil {
 		return err
 	}
 	return simulator.Create(ctx, c, cluster.GetNamespace(), layout)
 }
 
-// Lose implements provider.MultiCluster.
-func (s *multiCluster) Lose(ctx context.Context, rack string) error {
-	return s.operator.LoseDomain(ctx, rack)
-}
-
-// Restore implements provider.MultiCluster.
-func (s *multiCluster) Restore(ctx context.Context, rack string) error {
-	return s.operator.RestoreDomain(ctx, rack)
+// Repair implements provider.MultiCluster. No host was abandoned.
+func (s *multiCluster) Repair(ctx context.Context, rack string) (string, error) {
+	return rack + " has power again", s.operator.RestoreDomain(ctx, rack)
 }

@@ -5,13 +5,11 @@ package metal3
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,33 +28,28 @@ func createCluster(ctx context.Context, api client.Client, name string, layout s
 	if err := simulator.Create(ctx, api, name, layout); err != nil {
 		return nil, err
 	}
-	infra := &infrav1.Metal3Cluster{ObjectMeta: c.Meta(name), Spec: infrav1.Metal3ClusterSpec{
+	infra := infrastructure(c, layout)
+	if err := provider.Create(ctx, api, infra); err != nil {
+		return nil, err
+	}
+	missing := func(domain simulator.Domain) bool {
+		return !slices.ContainsFunc(infra.Status.FailureDomains, func(published clusterv1.FailureDomain) bool {
+			return published.Name == domain.Name && published.Attributes["freeHosts"] == strconv.Itoa(domain.Hosts)
+		})
+	}
+	return c, provider.Await(ctx, api, infra, "the failure domains", func() bool { return !slices.ContainsFunc(layout.Domains, missing) })
+}
+
+// infrastructure returns the Metal3Cluster of a cluster whose failure domains are those of a layout.
+func infrastructure(c *provider.Cluster, layout simulator.Layout) *infrav1.Metal3Cluster {
+	infra := &infrav1.Metal3Cluster{ObjectMeta: c.Meta(c.Name), Spec: infrav1.Metal3ClusterSpec{
 		ControlPlaneEndpoint: infrav1.APIEndpoint{Host: provider.Endpoint().Host, Port: provider.Endpoint().Port},
 	}}
 	infra.OwnerReferences = []metav1.OwnerReference{c.Owner}
 	for _, domain := range layout.Domains {
 		infra.Spec.FailureDomains = append(infra.Spec.FailureDomains, clusterv1.FailureDomain{Name: domain.Name, ControlPlane: new(true)})
 	}
-	if err := provider.Create(ctx, api, infra); err != nil {
-		return nil, err
-	}
-	return c, counted(ctx, api, infra, layout.Domains)
-}
-
-func counted(ctx context.Context, api client.Client, infra *infrav1.Metal3Cluster, domains []simulator.Domain) error {
-	missing := func(domain simulator.Domain) bool {
-		return !slices.ContainsFunc(infra.Status.FailureDomains, func(published clusterv1.FailureDomain) bool {
-			return published.Name == domain.Name && published.Attributes["freeHosts"] == strconv.Itoa(domain.Hosts)
-		})
-	}
-	err := wait.PollUntilContextCancel(ctx, provider.PollInterval, true, func(ctx context.Context) (bool, error) {
-		err := api.Get(ctx, client.ObjectKeyFromObject(infra), infra)
-		return err == nil && !slices.ContainsFunc(domains, missing), err
-	})
-	if err != nil {
-		return fmt.Errorf("waiting for the failure domains: %w%s", provider.Because(ctx, err), provider.Explain(infra.Status.Conditions))
-	}
-	return nil
+	return infra
 }
 
 // newMachine returns a machine that any host satisfies.

@@ -47,8 +47,8 @@ type Operator struct {
 
 // OperatorOf returns the operator that the environment selects: FAULTLINE_BMO is its program, FAULTLINE_BMO_RELEASE the folder of its
 // release.
-func OperatorOf(getenv func(string) string) Operator {
-	return Operator{Program: getenv("FAULTLINE_BMO"), Release: getenv("FAULTLINE_BMO_RELEASE")}
+func OperatorOf() Operator {
+	return Operator{Program: os.Getenv("FAULTLINE_BMO"), Release: os.Getenv("FAULTLINE_BMO_RELEASE")}
 }
 
 // component returns the operator as a component of a management cluster.
@@ -93,15 +93,12 @@ func (Operator) environment(endpoint, certificates string) ([]string, error) {
 
 // OperatorSimulation is a simulation with racks of hosts that the real operator manages.
 type OperatorSimulation struct {
-	racks    simulator.Layout
+	hosts
 	operator Operator
 	ironic   *ironic.Server
 	listener net.Listener
 	server   *http.Server
-
-	client    client.Client
-	workloads *workload.Simulator
-	bodies    nodeBooter
+	bodies   nodeBooter
 }
 
 // NewOperatorSimulation returns a simulation like Racks, with the real operator.
@@ -136,8 +133,7 @@ func (o *OperatorSimulation) Setup(string) (provider.Setup, error) {
 
 // Join installs the operator and creates the hosts.
 func (o *OperatorSimulation) Join(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) (run func(context.Context) error, err error) {
-	o.workloads = workloads
-	if o.client, err = connect(in); err != nil {
+	if err := o.connect(in, workloads); err != nil {
 		return nil, err
 	}
 	if err := in.Apply(ctx, o.operator.component(o.endpoint())); err != nil {
@@ -157,22 +153,13 @@ func (o *OperatorSimulation) Join(ctx context.Context, in *managementcluster.Clu
 
 // Machines returns the claimed hosts, running if they are powered on.
 func (o *OperatorSimulation) Machines(ctx context.Context) ([]provider.Placement, error) {
-	hosts, err := simulator.Placements(ctx, o.client, provider.DemoNamespace)
-	if err != nil {
-		return nil, err
-	}
 	on := map[string]bool{}
 	for _, machine := range o.ironic.Machines() {
 		on[machine.Name] = machine.On
 	}
-	var placements []provider.Placement
-	for _, host := range hosts {
-		if host.Consumer != "" {
-			running := on[nodeName(client.ObjectKey{Namespace: provider.DemoNamespace, Name: host.Host})]
-			placements = append(placements, provider.Placement{Name: host.Consumer, Domain: host.Domain, Host: host.Host, Running: running})
-		}
-	}
-	return placements, nil
+	return o.claimed(ctx, func(host simulator.Placement) bool {
+		return on[nodeName(client.ObjectKey{Namespace: provider.DemoNamespace, Name: host.Host})]
+	})
 }
 
 // nodeName returns the operator's name for the node of a host.
@@ -196,22 +183,12 @@ func (o *OperatorSimulation) SetRackPower(ctx context.Context, rack string, dark
 	return nil
 }
 
-// ReleaseHost implements provider.Simulation.
-func (o *OperatorSimulation) ReleaseHost(ctx context.Context, name string) ([]string, error) {
-	return abandon(ctx, o.client, name)
-}
-
 // Repair restores power, and recreates the abandoned hosts.
 func (o *OperatorSimulation) Repair(ctx context.Context, rack string) (string, error) {
 	if err := o.SetRackPower(ctx, rack, false); err != nil {
 		return "", err
 	}
 	return rack + " has power again", simulator.Create(ctx, o.client, provider.DemoNamespace, o.racks)
-}
-
-// Leftovers returns a host that is not available, empty and healthy.
-func (o *OperatorSimulation) Leftovers(ctx context.Context) (string, error) {
-	return unused(ctx, o.client, o.racks)
 }
 
 // Close stops Ironic.

@@ -14,9 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
@@ -114,14 +112,9 @@ func scale(ctx context.Context, e *benchmark.Environment, size Scale) error {
 // connected waits until the manager has a session again.
 func (w *setup) connected(ctx context.Context) error {
 	cluster := &infrav1.VSphereCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: w.name}}
-	err := wait.PollUntilContextCancel(ctx, provider.PollInterval, true, func(ctx context.Context) (bool, error) {
-		err := w.Client.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)
-		return conditions.IsTrue(cluster, infrav1.VSphereClusterVCenterAvailableCondition), err
+	return provider.Await(ctx, w.Client, cluster, "VSphereCluster "+w.name+" to have a session again", func() bool {
+		return conditions.IsTrue(cluster, infrav1.VSphereClusterVCenterAvailableCondition)
 	})
-	if err != nil {
-		return fmt.Errorf("waiting for VSphereCluster %s to have a session again: %w%s", cluster.Name, provider.Because(ctx, err), provider.Explain(cluster.Status.Conditions))
-	}
-	return nil
 }
 
 // crowded returns a layout with foreign virtual machines.

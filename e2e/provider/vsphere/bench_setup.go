@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -105,22 +104,16 @@ func (w *setup) makeZone(ctx context.Context, letter string, vcenter *simulator.
 	return provider.Create(ctx, w.Client, domain, zone)
 }
 
-// zonesReady waits until the manager reports the zones as ready.
-func (w *setup) zonesReady(ctx context.Context) error {
-	var last *infrav1.VSphereDeploymentZone
-	err := wait.PollUntilContextCancel(ctx, provider.PollInterval, true, func(ctx context.Context) (bool, error) {
-		for _, last = range w.zones {
-			if err := w.Client.Get(ctx, client.ObjectKeyFromObject(last), last); err != nil {
-				return false, err
-			}
-			if last.Status.Ready == nil || !*last.Status.Ready {
-				return false, nil
-			}
+func (w *setup) zonesReady(ctx context.Context) error { return zonesReady(ctx, w.Client, w.Domains...) }
+
+// zonesReady waits until the manager reports zones as ready.
+func zonesReady(ctx context.Context, api client.Client, names ...string) error {
+	for _, name := range names {
+		zone := &infrav1.VSphereDeploymentZone{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		err := provider.Await(ctx, api, zone, "VSphereDeploymentZone "+name+" to be ready", func() bool { return ptr.Deref(zone.Status.Ready, false) })
+		if err != nil {
+			return err
 		}
-		return true, nil
-	})
-	if err != nil {
-		return fmt.Errorf("waiting for VSphereDeploymentZone %s to be ready: %w%s", last.Name, provider.Because(ctx, err), provider.Explain(last.Status.Conditions))
 	}
 	return nil
 }

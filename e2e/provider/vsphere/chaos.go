@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/provider"
@@ -103,7 +102,7 @@ func (v *target) createInventory(ctx context.Context, cluster string) (err error
 	if err := v.zone(ctx, ownCluster, ownZone()); err != nil {
 		return err
 	}
-	return v.zonesReady(ctx, v.zones...)
+	return zonesReady(ctx, v.client, v.zones...)
 }
 
 // ownZone returns a compute cluster with its own datastore and network.
@@ -125,7 +124,7 @@ func (v *target) Add(ctx context.Context, name string) (provider.SoakCluster, er
 	if err := provider.Create(ctx, v.client, domain, zone); err != nil {
 		return provider.SoakCluster{}, err
 	}
-	return provider.SoakCluster{Cluster: c, Infrastructure: &infrav1.VSphereCluster{ObjectMeta: c.Meta(name)}, Domain: name}, v.zonesReady(ctx, name)
+	return provider.SoakCluster{Cluster: c, Infrastructure: &infrav1.VSphereCluster{ObjectMeta: c.Meta(name)}, Domain: name}, zonesReady(ctx, v.client, name)
 }
 
 // Remove implements provider.SoakTarget.
@@ -145,21 +144,6 @@ func (v *target) zone(ctx context.Context, name string, spec infrav1.VSphereFail
 
 // of returns the vCenter of a zone, given by its position.
 func (v *target) of(zone int) *simulator.Server { return v.vcenters[zone%len(v.vcenters)] }
-
-// zonesReady waits until the manager reports the zones as ready.
-func (v *target) zonesReady(ctx context.Context, names ...string) error {
-	for _, name := range names {
-		zone := &infrav1.VSphereDeploymentZone{}
-		err := wait.PollUntilContextCancel(ctx, provider.PollInterval, true, func(ctx context.Context) (bool, error) {
-			err := v.client.Get(ctx, client.ObjectKey{Name: name}, zone)
-			return err == nil && zone.Status.Ready != nil && *zone.Status.Ready, err
-		})
-		if err != nil {
-			return fmt.Errorf("waiting for VSphereDeploymentZone %s to be ready: %w%s", name, provider.Because(ctx, err), provider.Explain(zone.Status.Conditions))
-		}
-	}
-	return nil
-}
 
 func (v *target) Cluster() *provider.Cluster { return v.cluster }
 

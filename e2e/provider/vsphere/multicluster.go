@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/managementcluster"
@@ -67,7 +66,7 @@ func (s *multiCluster) AddCluster(ctx context.Context, in *managementcluster.Clu
 	if err := unstructured.SetNestedMap(cluster.Object, labels, "spec", "failureDomainSelector", "matchLabels"); err != nil {
 		return fmt.Errorf("selecting the zones of %s: %w", name, err)
 	}
-	c, err := connect(in)
+	c, err := provider.Connect(Provider{}, in.RESTConfig)
 	if err != nil {
 		return err
 	}
@@ -111,35 +110,22 @@ func (s *multiCluster) addDatacenter(name string, zones []string) error {
 	return nil
 }
 
-// connect returns a client whose scheme has zones.
-func connect(in *managementcluster.Cluster) (client.Client, error) {
-	scheme := runtime.NewScheme()
-	if err := infrav1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("registering the types of zones: %w", err)
-	}
-	c, err := client.New(in.RESTConfig, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the management cluster: %w", err)
-	}
-	return c, nil
-}
-
-// Lose implements provider.MultiCluster. vCenter loses the hosts of the zone, and the Nodes there stop.
-func (s *multiCluster) Lose(ctx context.Context, zone string) error {
+// Break implements provider.MultiCluster. vCenter loses the hosts of the zone, and the Nodes there stop.
+func (s *multiCluster) Break(ctx context.Context, zone string) (string, error) {
 	if err := s.vcenter.DisconnectHosts(zone); err != nil {
-		return fmt.Errorf("losing the hosts of %s: %w", zone, err)
+		return "", fmt.Errorf("losing the hosts of %s: %w", zone, err)
 	}
 	s.setReady(ctx, zone, false)
-	return nil
+	return "lost the hosts of " + zone, nil
 }
 
-// Restore implements provider.MultiCluster.
-func (s *multiCluster) Restore(ctx context.Context, zone string) error {
+// Repair implements provider.MultiCluster.
+func (s *multiCluster) Repair(ctx context.Context, zone string) (string, error) {
 	if err := s.vcenter.ReconnectHosts(zone); err != nil {
-		return fmt.Errorf("restoring the hosts of %s: %w", zone, err)
+		return "", fmt.Errorf("restoring the hosts of %s: %w", zone, err)
 	}
 	s.setReady(ctx, zone, true)
-	return nil
+	return "restored the hosts of " + zone, nil
 }
 
 // setReady stops or restarts the Nodes in a zone. Virtual machines without a Node are skipped.

@@ -27,8 +27,8 @@ type row struct {
 	at               float64
 }
 
-// Recording returns the output of a demo as an animated picture of a terminal, in SVG. Viewers without animations show its end.
-func Recording(output string) (string, error) {
+// recording returns the output of a demo as an animated picture of a terminal, in SVG. Viewers without animations show its end.
+func recording(output string) (string, error) {
 	rows := terminal(output)
 	if len(rows) == 0 || rows[len(rows)-1].at == 0 {
 		return "", errors.New("the output has no lines with times, such as \"[ 15.2 s] Apply the templates\": pass the whole output of a demo")
