@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package binaries provides the real programs that the demo and the integration tests run: etcd, the Kubernetes control plane, the
-// Cluster API managers and the managers of our providers. It downloads published programs where possible and builds the rest from Go
-// modules, so Go is the only prerequisite. Third-party programs are made once for all clones of the repository on a machine.
+// Cluster API managers and the managers of our providers. It builds them from Go modules, so Go is the only prerequisite. Third-party programs are made once for all clones of the repository on a machine.
 package binaries
 
 import (
@@ -15,10 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/faultline-io/faultline/e2e/offline/programs"
-	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // AssetsVariable names a folder with etcd, kube-apiserver, kube-scheduler and kubectl programs. Programs that are found there are used
@@ -77,7 +74,7 @@ const (
 	inClusterIPAMFolder   = "e2e/build/ipam"
 )
 
-// KubernetesVersion and EtcdVersion are the versions that are run. Built programs report the same versions.
+// KubernetesVersion and EtcdVersion are the versions that are run.
 const (
 	KubernetesVersion = "v1.36.3"
 	EtcdVersion       = "v3.6.14"
@@ -111,8 +108,6 @@ type Builder struct {
 	Assets string
 	// Cache is the folder for third-party programs, shared by all clones.
 	Cache string
-	// Source selects whether third-party programs are downloaded or built.
-	Source tool.Source
 	// CAPI is the version of Cluster API whose managers are built; "" means the repository's version.
 	CAPI string
 	// CAPV is the release of upstream's vSphere provider; "" means the default.
@@ -121,14 +116,10 @@ type Builder struct {
 	CAPM3 string
 	// Progress receives a line for each step that takes time.
 	Progress io.Writer
-
-	sites  *sites // set instead of the public ones
-	mutex  sync.Mutex
-	silent map[string]bool // the sites that did not answer
 }
 
-// New returns a builder for the repository of the working directory. It honours KUBEBUILDER_ASSETS, FAULTLINE_CACHE, FAULTLINE_BINARIES,
-// FAULTLINE_CAPI, FAULTLINE_CAPV and FAULTLINE_CAPM3.
+// New returns a builder for the repository of the working directory. It honours KUBEBUILDER_ASSETS, FAULTLINE_CACHE, FAULTLINE_CAPI,
+// FAULTLINE_CAPV and FAULTLINE_CAPM3.
 func New(progress io.Writer) (*Builder, error) {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -142,12 +133,8 @@ func New(progress io.Writer) (*Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, err := tool.ParseSource(os.Getenv(SourceVariable))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", SourceVariable, err)
-	}
 	return &Builder{
-		Root: root, Assets: os.Getenv(AssetsVariable), Cache: cache, Source: from, Progress: progress,
+		Root: root, Assets: os.Getenv(AssetsVariable), Cache: cache, Progress: progress,
 		CAPI: os.Getenv(CAPIVariable), CAPV: os.Getenv(CAPVVariable), CAPM3: os.Getenv(CAPM3Variable),
 	}, nil
 }
@@ -227,17 +214,17 @@ func (b *Builder) Ensure(ctx context.Context, names ...string) (Paths, error) {
 		paths[name] = p.path
 		wanted = append(wanted, p)
 	}
-	return paths, b.makeMissing(ctx, wanted, t)
+	return paths, b.makeMissing(ctx, wanted)
 }
 
 // makeMissing makes the missing programs one after the other, because each build keeps all cores busy.
-func (b *Builder) makeMissing(ctx context.Context, wanted []program, t toolchain) error {
+func (b *Builder) makeMissing(ctx context.Context, wanted []program) error {
 	var busy []program
 	for _, p := range wanted {
 		if p.ready() {
 			continue
 		}
-		done, err := b.make(ctx, p, t, false)
+		done, err := b.make(ctx, p, false)
 		if err != nil {
 			return err
 		}
@@ -246,7 +233,7 @@ func (b *Builder) makeMissing(ctx context.Context, wanted []program, t toolchain
 		}
 	}
 	for _, p := range busy {
-		if _, err := b.make(ctx, p, t, true); err != nil {
+		if _, err := b.make(ctx, p, true); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/faultline-io/faultline/e2e/tool"
+	"github.com/faultline-io/faultline/e2e/offline/programs"
 )
 
 // repository creates a repository whose etcd and provider are programs of a few lines that print word, so that they build quickly.
@@ -27,7 +27,7 @@ func repository(t *testing.T, word string) *Builder {
 		prints(t, root, folder, word)
 	}
 	write(t, root, "server/go.mod", "module go.etcd.io/etcd/server/v3\n\ngo 1.26.0\n")
-	return &Builder{Root: root, Cache: t.TempDir(), Source: tool.SourceBuild, Progress: &strings.Builder{}}
+	return &Builder{Root: root, Cache: t.TempDir(), Progress: &strings.Builder{}}
 }
 
 // etcdModule is required only for its version.
@@ -142,7 +142,7 @@ func TestEnsureConcurrently(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			mine := &Builder{Root: b.Root, Cache: b.Cache, Source: tool.SourceBuild}
+			mine := &Builder{Root: b.Root, Cache: b.Cache}
 			if got := runProgram(t, mine, Etcd); got != "one" {
 				t.Errorf("it prints %q", got)
 			}
@@ -235,5 +235,21 @@ func TestFindRoot(t *testing.T) {
 	}
 	if _, err := findRoot(t.TempDir()); err == nil {
 		t.Fatal("a folder outside any repository was accepted")
+	}
+}
+
+// Programs report the version of their module, which the documentation takes from the constants.
+func TestBuiltVersionsAreThoseOfTheConstants(t *testing.T) {
+	b, err := New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string]string{
+		programs.KubernetesFolder: programs.KubernetesModule + " " + KubernetesVersion, programs.EtcdFolder: programs.EtcdModule + " " + EtcdVersion,
+	} {
+		pinned, err := os.ReadFile(filepath.Join(b.Root, folder, "go.mod"))
+		if err != nil || !strings.Contains(string(pinned), want+"\n") {
+			t.Errorf("%s does not require %s (%v)", folder, want, err)
+		}
 	}
 }

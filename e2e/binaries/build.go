@@ -20,15 +20,10 @@ import (
 // reportEvery is how often a long build reports that it is still running.
 const reportEvery = 30 * time.Second
 
-// provide downloads or builds one program. It replaces an old file atomically, so a process that starts the program meanwhile runs either
-// version.
-func (b *Builder) provide(ctx context.Context, p program, t toolchain) error {
+// provide builds one program. It replaces an old file atomically, so a process that starts the program meanwhile runs either version.
+func (b *Builder) provide(ctx context.Context, p program) error {
 	fresh := p.path + ".new"
-	done, err := b.download(ctx, p, t, fresh)
-	if err == nil && !done {
-		err = b.build(ctx, p, fresh)
-	}
-	if err != nil {
+	if err := b.build(ctx, p, fresh); err != nil {
 		return errors.Join(b.advise(err), os.RemoveAll(fresh))
 	}
 	if err := os.Rename(fresh, p.path); err != nil {

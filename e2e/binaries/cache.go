@@ -72,15 +72,15 @@ func executable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// make builds or downloads a program under its lock. If another process holds the lock and wait is false, it returns false. It checks
+// make builds a program under its lock. If another process holds the lock and wait is false, it returns false. It checks
 // again under the lock, because the previous holder has made the same program.
-func (b *Builder) make(ctx context.Context, p program, t toolchain, wait bool) (done bool, err error) {
+func (b *Builder) make(ctx context.Context, p program, wait bool) (done bool, err error) {
 	unlock, err := b.lock(ctx, p, wait)
 	if err != nil || unlock == nil {
 		return false, err
 	}
 	if !p.ready() {
-		err = b.provide(ctx, p, t)
+		err = b.provide(ctx, p)
 	}
 	return true, errors.Join(err, unlock())
 }

@@ -65,7 +65,7 @@ func TestExistingProgramIsUsedDuringBuildOfAnother(t *testing.T) {
 	if got := runProgram(t, b, Etcd); got != "one" {
 		t.Fatalf("it prints %q", got)
 	}
-	if done, err := b.make(t.Context(), held, toolchain{}, false); done || err != nil {
+	if done, err := b.make(t.Context(), held, false); done || err != nil {
 		t.Fatalf("a program under another's lock was made: %v, %v", done, err)
 	}
 	if err := unlock(); err != nil {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package offline and its subfolders are only for machines that reach a proxy for Go modules and Debian's packages, and nothing else.
-// On such a machine Kubernetes and etcd cannot be downloaded and images cannot be pulled, so they are built:
+// On such a machine images cannot be pulled, so they are built:
 //
 //   - build, programs: third-party programs, built from Go modules
 //   - NodeImages: the node image of a kind cluster, from Debian packages and those programs
@@ -13,5 +13,5 @@
 //
 // Missing Debian packages are installed only with FAULTLINE_INSTALL=1 or CI=true.
 //
-// Other machines use none of this: tool.Source decides, and published programs and images have priority.
+// Other machines use only the programs: tool.Source decides, and published images have priority.
 package offline

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// Source selects where third-party programs and images come from. Ours are always built.
+// Source selects where third-party images come from. Ours are always built.
 type Source string
 
 // Valid sources.
 const (
-	// SourceAuto uses published programs and images if they are reachable.
+	// SourceAuto uses published images if they are reachable.
 	SourceAuto Source = "auto"
 	// SourceBuild builds everything from modules and Debian packages.
 	SourceBuild Source = "build"
-	// SourcePublished uses published programs and images, and fails if they are not reachable.
+	// SourcePublished uses published images, and fails if they are not reachable.
 	SourcePublished Source = "published"
 )
 
@@ -37,7 +37,7 @@ func ParseSource(text string) (Source, error) {
 	return "", fmt.Errorf("unknown source %q: must be %s, %s or %s", text, SourceAuto, SourceBuild, SourcePublished)
 }
 
-// Published reports whether to use published programs and images. Only SourceAuto calls answers.
+// Published reports whether to use published images. Only SourceAuto calls answers.
 func (s Source) Published(answers func() error) (bool, error) {
 	parsed, err := ParseSource(string(s))
 	if err != nil {

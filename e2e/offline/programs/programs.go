@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package programs has the recipes of programs that are built only if they cannot be downloaded or pulled.
+// Package programs has the recipes of third-party programs: those of Kubernetes and etcd, and those that are built only if their images
+// cannot be pulled.
 package programs
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// Names of the programs of Kubernetes and etcd, which are published.
+// Names of the programs of Kubernetes and etcd.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
