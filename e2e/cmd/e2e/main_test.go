@@ -18,7 +18,7 @@ func TestInvalidArgumentsAreRejected(t *testing.T) {
 		"":                           "a subcommand is required: e2e SUBCOMMAND",
 		"frobnicate":                 "  kind       creates a kind cluster",
 		"--kills=3":                  "a subcommand is required",
-		"storm --kils=3":             `unknown flag --kils: see "e2e storm --help"`,
+		"storm --kils=3":             `flag provided but not defined: -kils: see "e2e storm --help"`,
 		"storm --control-plane=rke2": "control planes of rke2 are for mode rebalance",
 		"storm --mode=rebalance --control-plane=k3s":  `unknown control plane "k3s": must be kubeadm or rke2`,
 		"storm --mode=rebalance --control-plane=rke2": "FAULTLINE_RKE2 and FAULTLINE_RKE2_RELEASE are empty",
@@ -32,7 +32,7 @@ func TestInvalidArgumentsAreRejected(t *testing.T) {
 		"kind template":                "the name of the cluster is required, the flavor is optional: e2e kind template NAME [FLAVOR]",
 		"kind --providers=abacus up":   "abacus",
 		"kind --images=imagined up":    "imagined",
-		"kind --boot=perhaps template": `--boot="perhaps": must be true or false`,
+		"kind --boot=perhaps template": `invalid boolean value "perhaps" for -boot`,
 	} {
 		g := NewWithT(t)
 		var stdout, stderr bytes.Buffer
