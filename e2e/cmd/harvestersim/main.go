@@ -33,15 +33,15 @@ Flags:
 `
 
 type options struct {
-	zones, perZone int
-	zoneNames      string
-	pool           string
-	listen         string
-	kubeconfig     string
-	control        string
-	guests         machinecontainers.GuestContainers // none without a prefix
-	announce       string
-	delays         simulator.Delays
+	zoneNames  string
+	perZone    int
+	pool       string
+	listen     string
+	kubeconfig string
+	control    string
+	guests     machinecontainers.GuestContainers // none without a prefix
+	announce   string
+	delays     simulator.Delays
 }
 
 func main() {
@@ -56,8 +56,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		_, _ = fmt.Fprint(stderr, usage)
 		flags.PrintDefaults()
 	}
-	flags.IntVar(&o.zones, "zones", 3, "Number of zones of hosts: zone-1, zone-2 and so on.")
-	flags.StringVar(&o.zoneNames, "zone-names", "", "Comma-separated names of the zones, instead of --zones.")
+	flags.StringVar(&o.zoneNames, "zone-names", "zone-1,zone-2,zone-3", "Comma-separated names of the zones of hosts.")
 	flags.IntVar(&o.perZone, "hosts-per-zone", 2, "Number of hosts in each zone: zone-1-host-1 and so on.")
 	flags.StringVar(&o.pool, "pool", "", "IP pool to create: NAME,SUBNET,FIRST,LAST.")
 	flags.StringVar(&o.listen, "listen", "", "Address that the API server binds to, for example :6443. Without a host it is the first address of this machine that other machines reach. Defaults to a port of localhost.")
@@ -68,7 +67,6 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.guests.Label, "container-label", "", "Label of the containers, for example owner=me.")
 	flags.StringVar(&o.guests.Network, "container-network", "bridge", "Docker network of the containers, which assigns their addresses.")
 	flags.StringVar(&o.announce, "announce", "", "Network interface that gets the addresses of load balancers and forwards connections to their virtual machines. Defaults to none.")
-	flags.DurationVar(&o.delays.Volume, "volume", 0, "Duration until a volume is bound.")
 	flags.DurationVar(&o.delays.Boot, "boot", 0, "Duration until a virtual machine runs.")
 	flags.DurationVar(&o.delays.Agent, "agent", 0, "Duration until the guest agent of a running virtual machine connects.")
 	flags.DurationVar(&o.delays.Shutdown, "shutdown", 0, "Duration until a virtual machine is shut down.")
@@ -139,11 +137,7 @@ func (o options) settings() ([]simulator.Option, error) {
 	list := func(text string) []string {
 		return strings.FieldsFunc(text, func(letter rune) bool { return letter == ',' })
 	}
-	layout := simulator.Zones(o.zones, o.perZone)
-	if o.zoneNames != "" {
-		layout = simulator.NamedZones(list(o.zoneNames), o.perZone)
-	}
-	settings := []simulator.Option{simulator.WithLayout(layout), simulator.WithDelays(o.delays)}
+	settings := []simulator.Option{simulator.WithLayout(simulator.NamedZones(list(o.zoneNames), o.perZone)), simulator.WithDelays(o.delays)}
 	if o.listen != "" {
 		listen, err := tool.ReachableAddress(o.listen)
 		if err != nil {

@@ -36,13 +36,10 @@ Flags:
 type options struct {
 	namespace   string
 	installCRDs bool
-	racks       int
 	domains     string
 	perRack     int
-	ready       bool
 	control     string
 	containers  struct{ prefix, label, network string } // that hosts boot as; none without a prefix
-	delays      simulator.Delays
 }
 
 func main() {
@@ -59,19 +56,12 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	}
 	flags.StringVar(&o.namespace, "namespace", "", "Namespace of the hosts. Defaults to all namespaces; new hosts are created in default.")
 	flags.BoolVar(&o.installCRDs, "install-crds", false, "Install the CRDs of metal3 first.")
-	flags.IntVar(&o.racks, "racks", 0, "Number of failure domains to create hosts in: rack-1, rack-2 and so on.")
 	flags.StringVar(&o.domains, "domains", "", "Comma-separated names of failure domains to create hosts in.")
 	flags.IntVar(&o.perRack, "hosts-per-rack", 5, "Number of hosts to create in each failure domain.")
-	flags.BoolVar(&o.ready, "ready", false, "Create hosts that are available immediately.")
 	flags.StringVar(&o.control, "control", "", "Bind address of the fault API, where PUT injects faults and DELETE ends them, for example :8990.")
 	flags.StringVar(&o.containers.prefix, "containers", "", "Name prefix of the Docker containers as which hosts boot. Defaults to no containers.")
 	flags.StringVar(&o.containers.label, "container-label", "", "Label of the containers, for example owner=me.")
 	flags.StringVar(&o.containers.network, "container-network", "bridge", "Docker network of the containers. It must have been created with an explicit subnet.")
-	flags.DurationVar(&o.delays.Registering, "registering", 0, "Duration of registering a host.")
-	flags.DurationVar(&o.delays.Inspecting, "inspecting", 0, "Duration of inspecting a host.")
-	flags.DurationVar(&o.delays.Provisioning, "provisioning", 0, "Duration of provisioning a host.")
-	flags.DurationVar(&o.delays.Deprovisioning, "deprovisioning", 0, "Duration of deprovisioning a host.")
-	flags.DurationVar(&o.delays.Power, "power", 0, "Duration of powering a host on or off.")
 	return o, tool.ParseFlags(flags, args)
 }
 
@@ -88,7 +78,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	if err := populate(ctx, config, o); err != nil {
 		return err
 	}
-	settings := []simulator.Option{simulator.WithNamespace(o.namespace), simulator.WithDelays(o.delays)}
+	settings := []simulator.Option{simulator.WithNamespace(o.namespace)}
 	if o.containers.prefix != "" {
 		d := docker.Docker{Runner: tool.Runner{Log: stderr}}
 		bodies, err := machinecontainers.OpenHosts(ctx, d, o.containers.prefix, o.containers.label, o.containers.network)
@@ -117,8 +107,7 @@ func populate(ctx context.Context, config *rest.Config, o options) error {
 			return fmt.Errorf("installing CRDs: %w", err)
 		}
 	}
-	layout := simulator.Racks(o.racks, o.perRack)
-	layout.Ready = o.ready
+	var layout simulator.Layout
 	for name := range strings.SplitSeq(o.domains, ",") {
 		if name != "" {
 			layout.Domains = append(layout.Domains, simulator.Domain{Name: name, Hosts: o.perRack})

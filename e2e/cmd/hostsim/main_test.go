@@ -38,7 +38,7 @@ func TestHostsAndLostDomain(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, []string{"--install-crds", "--racks=2", "--hosts-per-rack=2", "--control=" + control}, io.Discard)
+		ended <- run(ctx, []string{"--install-crds", "--domains=rack-1,rack-2", "--hosts-per-rack=2", "--control=" + control}, io.Discard)
 	}()
 
 	scheme := runtime.NewScheme()
