@@ -7,13 +7,11 @@ package binaries
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/faultline-io/faultline/e2e/offline/programs"
 )
@@ -253,14 +251,14 @@ func (b *Builder) makeMissing(ctx context.Context, wanted []program) error {
 // manifests.
 func (b *Builder) ClusterAPI(ctx context.Context) (dir, version string, err error) {
 	if b.CAPI != "" {
-		return b.published(ctx, clusterAPIModule, b.CAPI)
+		return b.module("e2e").Download(ctx, clusterAPIModule+"@"+b.CAPI)
 	}
-	return b.source(ctx, clusterAPIBuildFolder, clusterAPIModule)
+	return b.module(clusterAPIBuildFolder).Download(ctx, clusterAPIModule)
 }
 
 // Upstream returns the source folder of upstream's vSphere provider, with its CRDs, RBAC rules and webhook manifests.
 func (b *Builder) Upstream(ctx context.Context) (dir, version string, err error) {
-	dir, version, err = b.source(ctx, upstreamVSphereFolder(b.CAPV), upstreamVSphereModule)
+	dir, version, err = b.module(upstreamVSphereFolder(b.CAPV)).Download(ctx, upstreamVSphereModule)
 	if err == nil && b.CAPV != "" && b.CAPV != version {
 		err = fmt.Errorf("%s is %s: it must be unset or %s", CAPVVariable, b.CAPV, version)
 	}
@@ -269,52 +267,22 @@ func (b *Builder) Upstream(ctx context.Context) (dir, version string, err error)
 
 // InClusterIPAM returns the source folder of the in-cluster IPAM provider, with its CRDs, RBAC rules and webhook manifests.
 func (b *Builder) InClusterIPAM(ctx context.Context) (dir string, err error) {
-	dir, _, err = b.source(ctx, inClusterIPAMFolder, inClusterIPAMModule)
+	dir, _, err = b.module(inClusterIPAMFolder).Download(ctx, inClusterIPAMModule)
 	return dir, err
 }
 
 // CertManager returns the source folder of the cert-manager that is built, with its chart and CRDs.
 func (b *Builder) CertManager(ctx context.Context) (dir, version string, err error) {
-	return b.source(ctx, programs.CertManagerFolder, programs.CertManagerModule)
+	return b.module(programs.CertManagerFolder).Download(ctx, programs.CertManagerModule)
 }
 
 // KubeVIP returns the version of the kube-vip that is built.
 func (b *Builder) KubeVIP(ctx context.Context) (version string, err error) {
-	_, version, err = b.source(ctx, programs.KubeVIPFolder, programs.KubeVIPModule)
+	_, version, err = b.module(programs.KubeVIPFolder).Download(ctx, programs.KubeVIPModule)
 	return version, err
 }
 
 // Kind returns the source folder of kind, with the files of a node.
 func (b *Builder) Kind(ctx context.Context) (dir, version string, err error) {
-	return b.source(ctx, "e2e", "sigs.k8s.io/kind")
-}
-
-// published returns the folder of a version of a module, regardless of what the repository requires.
-func (b *Builder) published(ctx context.Context, module, version string) (dir, found string, err error) {
-	out, err := b.goCommand(ctx, "e2e", "mod", "download", "-json", module+"@"+version)
-	var known struct{ Dir, Version string }
-	if err == nil {
-		err = json.Unmarshal([]byte(out), &known)
-	}
-	if err != nil {
-		return "", "", fmt.Errorf("downloading %s@%s: %w\n%s", module, version, err, out)
-	}
-	return known.Dir, known.Version, nil
-}
-
-// source returns the folder and the version of a module that the module in a folder of the repository requires.
-func (b *Builder) source(ctx context.Context, folder, module string) (dir, version string, err error) {
-	out, err := b.goCommand(ctx, folder, "mod", "download", module)
-	if err != nil {
-		return "", "", fmt.Errorf("downloading %s: %w\n%s", module, err, out)
-	}
-	out, err = b.goCommand(ctx, folder, "list", "-m", "-f", "{{.Dir}}\t{{.Version}}", module)
-	if err != nil {
-		return "", "", fmt.Errorf("locating %s: %w\n%s", module, err, out)
-	}
-	dir, version, ok := strings.Cut(strings.TrimSpace(out), "\t")
-	if !ok || dir == "" {
-		return "", "", fmt.Errorf("locating %s: unexpected answer %q", module, out)
-	}
-	return dir, version, nil
+	return b.module("e2e").Download(ctx, "sigs.k8s.io/kind")
 }

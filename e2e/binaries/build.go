@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -54,8 +53,8 @@ func (b *Builder) build(ctx context.Context, p program, fresh string) error {
 	if p.Ours {
 		_ = os.Link(p.path, fresh) // Go keeps an up-to-date file, which saves linking it, and replaces an outdated one.
 	}
-	if out, err := b.compile(ctx, p.Recipe, version, fresh); err != nil {
-		return fmt.Errorf("building %s: %w\n%s", p.Source(), err, lastLines(out, 30))
+	if err := b.compile(ctx, p.Recipe, version, fresh); err != nil {
+		return fmt.Errorf("building %s: %w", p.Source(), err)
 	}
 	return nil
 }
@@ -65,18 +64,19 @@ func buildFlags(ldflags string) []string {
 }
 
 // compile builds one program into the file fresh. go installs a published module only into its own folder.
-func (b *Builder) compile(ctx context.Context, r tool.Recipe, version, fresh string) (out string, err error) {
+func (b *Builder) compile(ctx context.Context, r tool.Recipe, version, fresh string) (err error) {
 	flags := buildFlags(r.Flags(version))
 	if r.Version == "" {
-		return b.goCommand(ctx, r.Folder, append([]string{"build", "-o", fresh}, append(flags, r.Package)...)...)
+		_, err := b.module(r.Folder).Go(ctx, append([]string{"build", "-o", fresh}, append(flags, r.Package)...)...)
+		return err
 	}
 	folder := fresh + ".d"
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	args := append([]string{"install"}, append(flags, r.Package+"@"+r.Version)...)
-	if out, err = b.goWith(ctx, "", []string{"GOBIN=" + folder}, args...); err != nil {
-		return out, err
+	if _, err := b.module("", "GOBIN="+folder).Go(ctx, args...); err != nil {
+		return err
 	}
-	return "", os.Rename(filepath.Join(folder, filepath.Base(r.Package)), fresh)
+	return os.Rename(filepath.Join(folder, filepath.Base(r.Package)), fresh)
 }
 
 // Cross builds programs of ours for an architecture of Linux into a folder, without the cache of programs. They report the release in
@@ -94,10 +94,10 @@ func (b *Builder) Cross(ctx context.Context, arch, folder string, names ...strin
 		paths[name] = filepath.Join(folder, name)
 		done := b.announce(r, "")
 		args := append([]string{"build", "-o", paths[name]}, append(buildFlags(r.Flags("")), r.Package)...)
-		out, err := b.goWith(ctx, r.Folder, []string{"GOOS=linux", "GOARCH=" + arch}, args...)
+		_, err = b.module(r.Folder, "GOOS=linux", "GOARCH="+arch).Go(ctx, args...)
 		done()
 		if err != nil {
-			return nil, fmt.Errorf("building %s for %s: %w\n%s", name, arch, err, lastLines(out, 20))
+			return nil, fmt.Errorf("building %s for %s: %w", name, arch, err)
 		}
 	}
 	return paths, nil
@@ -152,40 +152,14 @@ func (b *Builder) moduleVersion(ctx context.Context, r tool.Recipe) (string, err
 	if r.Module == "" || r.Version != "" {
 		return r.Version, nil
 	}
-	out, err := b.goCommand(ctx, r.Folder, "list", "-m", "-f", "{{.Version}}", r.Module)
+	out, err := b.module(r.Folder).Go(ctx, "list", "-m", "-f", "{{.Version}}", r.Module)
 	if err != nil {
-		return "", fmt.Errorf("reading the version of %s: %w\n%s", r.Module, err, out)
+		return "", fmt.Errorf("reading the version of %s: %w", r.Module, err)
 	}
 	return strings.TrimSpace(out), nil
 }
 
-// goCommand runs go in a module of the repository, without the workspace and without cgo, so that the result does not depend on the
-// machine's C library. It returns standard output, and on an error both outputs.
-func (b *Builder) goCommand(ctx context.Context, folder string, args ...string) (string, error) {
-	return b.goWith(ctx, folder, nil, args...)
-}
-
-func (b *Builder) goWith(ctx context.Context, folder string, env []string, args ...string) (string, error) {
-	return runGo(ctx, filepath.Join(b.Root, filepath.FromSlash(folder)), env, args...)
-}
-
-// runGo runs go in any folder of the machine.
-func runGo(ctx context.Context, dir string, env []string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = dir
-	cmd.Env = append(append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0"), env...)
-	// An interrupted build gets a moment to clean up.
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 5 * time.Second
-	var stdout, stderr strings.Builder
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return stdout.String() + stderr.String(), errors.Join(ctx.Err(), err)
-	}
-	return stdout.String(), nil
-}
-
-func lastLines(text string, n int) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+// module returns a module of the repository.
+func (b *Builder) module(folder string, env ...string) tool.Module {
+	return tool.Module{Folder: filepath.Join(b.Root, filepath.FromSlash(folder)), Env: env}
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // UpstreamMetal3 builds the manager of the checkout in CAPM3, and returns its path and the folder that its CRDs, RBAC rules and webhook
@@ -25,8 +27,8 @@ func (b *Builder) UpstreamMetal3(ctx context.Context) (program, config string, e
 		return "", "", err
 	}
 	b.progressf("building %s from %s (some minutes the first time)", UpstreamMetal3, b.CAPM3)
-	if out, err := runGo(ctx, folder, nil, append(append([]string{"build", "-o", program}, buildFlags("")...), ".")...); err != nil {
-		return "", "", fmt.Errorf("building %s from %s: %w\n%s", UpstreamMetal3, b.CAPM3, err, lastLines(out, 30))
+	if _, err := (tool.Module{Folder: folder}).Go(ctx, append(append([]string{"build", "-o", program}, buildFlags("")...), ".")...); err != nil {
+		return "", "", fmt.Errorf("building %s from %s: %w", UpstreamMetal3, b.CAPM3, err)
 	}
 	return program, config, nil
 }

@@ -20,7 +20,7 @@ import (
 type toolchain struct{ version, os, arch string }
 
 func (b *Builder) toolchain(ctx context.Context) (toolchain, error) {
-	out, err := b.goCommand(ctx, "e2e", "env", "GOVERSION", "GOOS", "GOARCH")
+	out, err := b.module("e2e").Go(ctx, "env", "GOVERSION", "GOOS", "GOARCH")
 	words := strings.Fields(out)
 	if err != nil || len(words) != 3 {
 		return toolchain{}, fmt.Errorf("reading the version of Go: %w\n%s", err, out)

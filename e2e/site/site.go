@@ -60,8 +60,8 @@ func (s Site) Build(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	hugo := tool.Module{Folder: filepath.Join(s.Root, filepath.FromSlash(tools)), Run: tool.Runner{Env: []string{"GOWORK=off", "CGO_ENABLED=0"}}}
-	folder, err := hugo.Download(ctx, theme)
+	hugo := tool.Module{Folder: filepath.Join(s.Root, filepath.FromSlash(tools))}
+	folder, _, err := hugo.Download(ctx, theme)
 	if err != nil {
 		return "", err
 	}
@@ -69,7 +69,7 @@ func (s Site) Build(ctx context.Context) (string, error) {
 		return "", err
 	}
 	built := filepath.Join(source, "public")
-	hugo.Run.Log = s.Log
+	hugo.Log = s.Log
 	printed, err := hugo.Go(ctx, "run", "github.com/gohugoio/hugo", "--source="+source, "--noBuildLock")
 	if err != nil {
 		return "", err

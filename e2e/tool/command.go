@@ -16,7 +16,7 @@ import (
 
 const (
 	// quotedLines is the number of last lines of a failed command's output that its error contains.
-	quotedLines = 8
+	quotedLines = 20
 	// stopGrace is the time that an interrupted command gets to exit.
 	stopGrace = 10 * time.Second
 )

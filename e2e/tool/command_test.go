@@ -25,8 +25,8 @@ func TestRunAnswersAndLogs(t *testing.T) {
 func TestRunNamesFailedCommand(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	_, err := Runner{}.Run(t.Context(), "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do echo line $i >&2; done; exit 3")
-	g.Expect(err).To(MatchError(And(ContainSubstring("sh -c"), ContainSubstring("exit status 3"), ContainSubstring("line 9"))))
+	_, err := Runner{}.Run(t.Context(), "sh", "-c", "for i in $(seq 21); do echo line $i >&2; done; exit 3")
+	g.Expect(err).To(MatchError(And(ContainSubstring("sh -c"), ContainSubstring("exit status 3"), ContainSubstring("line 21"))))
 	g.Expect(err.Error()).NotTo(ContainSubstring("line 1\n"))
 }
 

@@ -21,9 +21,9 @@ const tools = "e2e/build/vulncheck"
 // linker removed is not reachable, and a scan takes a second. The programs keep their symbols for it.
 func Scan(ctx context.Context, root string, modules []string) ([]Finding, error) {
 	module := func(name string) tool.Module {
-		return tool.Module{Folder: filepath.Join(root, filepath.FromSlash(name)), Run: tool.Runner{Env: []string{"GOWORK=off", "CGO_ENABLED=0"}}}
+		return tool.Module{Folder: filepath.Join(root, filepath.FromSlash(name))}
 	}
-	database, err := module(tools).Download(ctx, "golang.org/x/vulndb")
+	database, _, err := module(tools).Download(ctx, "golang.org/x/vulndb")
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func scan(ctx context.Context, module tool.Module, name, folder string, command 
 	}
 	var all []Finding
 	for _, file := range files {
-		printed, err := module.Run.Run(ctx, command[0], append(command[1:], filepath.Join(folder, file.Name()))...)
+		printed, err := tool.Runner{}.Run(ctx, command[0], append(command[1:], filepath.Join(folder, file.Name()))...)
 		if err != nil {
 			return nil, err
 		}
