@@ -38,6 +38,8 @@ type silentServer struct {
 	silent   bool
 	requests int
 	stored   []string
+	// ended holds the results of the writes.
+	ended []error
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -75,11 +77,12 @@ func TestSilentAPIServer(t *testing.T) {
 		o.configure(config, "manager")
 		c, err := client.New(config, client.Options{Mapper: testrestmapper.TestOnlyStaticRESTMapper(clientgoscheme.Scheme)})
 		g.Expect(err).NotTo(HaveOccurred())
-		var ended []error
 		work := func(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 			written := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: "written"}}
 			err := c.Patch(ctx, written, client.RawPatch(types.MergePatchType, []byte(`{"data":{"a":"b"}}`)))
-			ended = append(ended, err)
+			server.mu.Lock()
+			defer server.mu.Unlock()
+			server.ended = append(server.ended, err)
 			return ctrl.Result{}, err
 		}
 		options := watch.Concurrency(1)
@@ -96,13 +99,15 @@ func TestSilentAPIServer(t *testing.T) {
 
 		time.Sleep(time.Hour) //nolint:forbidigo // the clock is the bubble's
 		synctest.Wait()
-		g.Expect(ended).To(HaveEach(MatchError(context.DeadlineExceeded)), "each request ends")
-		g.Expect(server.requests).To(And(BeNumerically(">=", 10), BeNumerically("<=", 13)), "one after the other, every five minutes")
 		server.mu.Lock()
+		g.Expect(server.ended).To(HaveEach(MatchError(context.DeadlineExceeded)), "each request ends")
+		g.Expect(server.requests).To(And(BeNumerically(">=", 10), BeNumerically("<=", 13)), "one after the other, every five minutes")
 		server.silent = false
 		server.mu.Unlock()
 		time.Sleep(10 * time.Minute) //nolint:forbidigo // the clock is the bubble's
 		synctest.Wait()
+		server.mu.Lock()
+		defer server.mu.Unlock()
 		g.Expect(server.stored).To(Equal([]string{`{"data":{"a":"b"}}`}), "the write is not lost, and sent once")
 		stop()
 		g.Expect(<-done).To(Succeed())
