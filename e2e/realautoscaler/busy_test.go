@@ -103,7 +103,7 @@ func (w *fixture) spreadDeployment(ctx context.Context) *clusterv1.MachineDeploy
 		ObjectMeta: metav1.ObjectMeta{Namespace: environment.Namespace, Name: spread, Annotations: scaled(all, all)},
 		Spec:       list.Items[0].Spec,
 	}
-	md.Spec.Replicas = ptr.To(int32(all)) //nolint:gosec // A small number.
+	md.Spec.Replicas = ptr.To(int32(all))
 	md.Spec.Selector = metav1.LabelSelector{}
 	md.Spec.Template.Labels, md.Spec.Template.Spec.FailureDomain = nil, ""
 	return md
