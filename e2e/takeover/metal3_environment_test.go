@@ -30,6 +30,7 @@ import (
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/metal3"
+	faultlineconversion "github.com/faultline-io/faultline/shared/conversion"
 )
 
 const (
@@ -264,6 +265,7 @@ func keptOf(o client.Object, content any) kept {
 	maps.Copy(one.Annotations, o.GetAnnotations())
 	// Fields that v1beta1 does not have are not compared.
 	delete(one.Annotations, conversion.DataAnnotation)
+	delete(one.Annotations, faultlineconversion.ZeroValuesAnnotation) // docs/migrate-from-upstream.md
 	for _, owner := range o.GetOwnerReferences() {
 		one.Owners = append(one.Owners, ownerOf(owner))
 	}
