@@ -193,8 +193,7 @@ func (q *Contention) lag() {
 			for {
 				select {
 				case now := <-tick.C:
-					body := []byte(`{"metadata":{"annotations":{"` + probe + `":"` + now.Format(time.RFC3339Nano) + `"}}}`)
-					_ = q.Client.Patch(ctx, q.metadata(o), client.RawPatch(types.MergePatchType, body)) // It ends with the context.
+					_ = q.Client.Patch(ctx, q.metadata(o), touching(now)) // It ends with the context.
 				case <-ctx.Done():
 					return
 				}
@@ -290,6 +289,11 @@ func marked(o client.Object, mark string) bool {
 }
 
 func ownerMark(owner metav1.OwnerReference) string { return owner.Kind + " " + owner.Name }
+
+// touching returns a patch that changes an annotation.
+func touching(at time.Time) client.Patch {
+	return client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+probe+`":"`+at.Format(time.RFC3339Nano)+`"}}}`))
+}
 
 // unmark removes a mark from an object as it was read, and writes an annotation: the removal of a finalizer alone does not
 // trigger a controller that ignores status updates.

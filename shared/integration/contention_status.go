@@ -33,7 +33,7 @@ func (q *Contention) AboutStatus(o client.Object, field string) {
 	q.removeStatus(o, field)
 	q.waitForQuiet(o)
 	keep()
-	q.touch(o)
+	q.G.Expect(q.Client.Patch(q.T.Context(), q.unstructured(o), touching(time.Now()))).To(gomega.Succeed())
 	q.waitForStatus(o, field)
 }
 
@@ -67,11 +67,4 @@ func (q *Contention) removeStatus(o client.Object, field string) {
 	q.T.Helper()
 	body := client.RawPatch(types.MergePatchType, []byte(`{"status":{"`+field+`":null}}`))
 	q.G.Expect(q.Client.Status().Patch(q.T.Context(), q.unstructured(o), body)).To(gomega.Succeed())
-}
-
-// touch changes an annotation of the object.
-func (q *Contention) touch(o client.Object) {
-	q.T.Helper()
-	body := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+probe+`":"`+time.Now().Format(time.RFC3339Nano)+`"}}}`))
-	q.G.Expect(q.Client.Patch(q.T.Context(), q.unstructured(o), body)).To(gomega.Succeed())
 }
