@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package binaries provides the real programs that the demo and the integration tests run: etcd, the Kubernetes control plane, the
-// Cluster API managers and the managers of our providers. It builds them from Go modules, so Go is the only prerequisite. Third-party programs are made once for all clones of the repository on a machine.
+// Cluster API managers and the managers of our providers. It builds them from Go modules, so Go is the only prerequisite. Third-party
+// programs are built once for all clones of the repository on a machine.
 package binaries
 
 import (

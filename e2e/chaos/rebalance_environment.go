@@ -79,16 +79,7 @@ func (g *commonEnvironment) kill(ctx context.Context) (bool, error) {
 
 // kinds returns the kinds of the provider and of the control plane.
 func (g *commonEnvironment) kinds() kinds {
-	found := kinds{controlPlane: g.kind}
-	for kind := range g.about.Kinds {
-		switch kind.Kind {
-		case g.about.ClusterKind:
-			found.cluster = ofKind(kind)
-		case g.about.MachineKind():
-			found.machine = ofKind(kind)
-		}
-	}
-	return found
+	return kinds{controlPlane: g.kind, cluster: *g.about.Of(g.about.ClusterKind), machine: *g.about.Of(g.about.MachineKind())}
 }
 
 func ofKind(kind schema.GroupVersionKind) unstructured.Unstructured {

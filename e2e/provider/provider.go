@@ -65,6 +65,17 @@ func (d Description) ManagementPrograms() []string {
 	return append(binaries.Demo(d.Name), d.Programs...)
 }
 
+// Of returns an empty object of one of Kinds.
+func (d Description) Of(kind string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	for known := range d.Kinds {
+		if known.Kind == kind {
+			object.SetGroupVersionKind(known)
+		}
+	}
+	return object
+}
+
 // MachineKind returns the kind of the infrastructure machine.
 func (d Description) MachineKind() string {
 	return strings.TrimSuffix(d.ClusterKind, "Cluster") + "Machine"

@@ -15,8 +15,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -117,12 +117,7 @@ func (w *fixture) spreadMachines(ctx context.Context) ([]clusterv1.Machine, erro
 
 // workersBalanced returns the condition of the infrastructure cluster.
 func (w *fixture) workersBalanced(ctx context.Context) (metav1.Condition, error) {
-	infra := &unstructured.Unstructured{}
-	for kind := range w.about.Kinds {
-		if kind.Kind == w.about.ClusterKind {
-			infra.SetGroupVersionKind(kind)
-		}
-	}
+	infra := w.about.Of(w.about.ClusterKind)
 	if err := w.Client.Get(ctx, client.ObjectKey{Namespace: environment.Namespace, Name: environment.Name}, infra); err != nil {
 		return metav1.Condition{}, err
 	}
@@ -174,7 +169,7 @@ func (w *fixture) mirror(ctx context.Context) error {
 // createNode creates the Node of a machine, without the taint that the API server adds until the Node is ready.
 func (w *fixture) createNode(ctx context.Context, name string, machine *clusterv1.Machine) error {
 	resources := maps.Clone(w.capacity)
-	resources[corev1.ResourcePods] = *pods()
+	resources[corev1.ResourcePods] = resource.MustParse("110")
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			corev1.LabelHostname: name, corev1.LabelTopologyZone: machine.Status.FailureDomain,
@@ -198,12 +193,7 @@ func (w *fixture) createNode(ctx context.Context, name string, machine *clusterv
 
 // run creates a Pod that runs on a Node and cannot be evicted, because no controller would create another.
 func (w *fixture) run(ctx context.Context, node string) {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: environment.Namespace, Name: "on-" + node}, Spec: corev1.PodSpec{
-		ServiceAccountName: account, AutomountServiceAccountToken: ptr.To(false), NodeName: node,
-		Containers: []corev1.Container{{Name: "main", Image: "main", Resources: corev1.ResourceRequirements{Requests: w.fitting()}}},
-	}}
-	w.Expect(w.Client.Create(ctx, pod)).To(Succeed())
-	pod.Status.Phase = corev1.PodRunning
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}}
-	w.Expect(w.Client.Status().Update(ctx, pod)).To(Succeed())
+	spec := podSpec(w.fitting())
+	spec.NodeName = node
+	w.createPod(ctx, "on-"+node, spec, corev1.PodRunning, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
 }

@@ -47,9 +47,6 @@ const (
 // kubeProxy is the CPU that the autoscaler expects kube-proxy to use on a new Node.
 func kubeProxy() resource.Quantity { return resource.MustParse("100m") }
 
-// pods returns how many Pods a Node can run.
-func pods() *resource.Quantity { return resource.NewQuantity(110, resource.DecimalSI) }
-
 // scaled returns the annotations with which the autoscaler scales a MachineDeployment.
 func scaled(least, most int) map[string]string {
 	return map[string]string{
@@ -205,13 +202,25 @@ func (w *fixture) fitting() corev1.ResourceList {
 
 // pod creates a Pod for a zone that no Node can run, as the scheduler reports.
 func (w *fixture) pod(ctx context.Context, name, zone string, requests corev1.ResourceList) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: environment.Namespace, Name: name}, Spec: corev1.PodSpec{
+	spec := podSpec(requests)
+	spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: zone, corev1.LabelArchStable: "amd64", corev1.LabelOSStable: "linux"}
+	return w.createPod(ctx, name, spec, corev1.PodPending,
+		corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable})
+}
+
+// podSpec returns the spec of a Pod with one container.
+func podSpec(requests corev1.ResourceList) corev1.PodSpec {
+	return corev1.PodSpec{
 		ServiceAccountName: account, AutomountServiceAccountToken: new(false),
-		NodeSelector: map[string]string{corev1.LabelTopologyZone: zone, corev1.LabelArchStable: "amd64", corev1.LabelOSStable: "linux"},
-		Containers:   []corev1.Container{{Name: "main", Image: "main", Resources: corev1.ResourceRequirements{Requests: requests}}},
-	}}
+		Containers: []corev1.Container{{Name: "main", Image: "main", Resources: corev1.ResourceRequirements{Requests: requests}}},
+	}
+}
+
+// createPod creates a Pod and sets its status, as the scheduler and the kubelet do.
+func (w *fixture) createPod(ctx context.Context, name string, spec corev1.PodSpec, phase corev1.PodPhase, scheduled corev1.PodCondition) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: environment.Namespace, Name: name}, Spec: spec}
 	w.Expect(w.Client.Create(ctx, pod)).To(Succeed())
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+	pod.Status.Phase, pod.Status.Conditions = phase, []corev1.PodCondition{scheduled}
 	w.Expect(w.Client.Status().Update(ctx, pod)).To(Succeed())
 	return pod
 }

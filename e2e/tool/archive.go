@@ -9,7 +9,8 @@ import (
 	"io"
 )
 
-// Member returns the content of the first file with a name in a compressed archive; io.EOF if there is none.
+// Member searches a compressed archive for the first file whose name matches, and returns a reader of its content. It returns io.EOF if no
+// name matches.
 func Member(archive io.Reader, named func(string) bool) (io.Reader, error) {
 	plain, err := gzip.NewReader(archive)
 	if err != nil {
