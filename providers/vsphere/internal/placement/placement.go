@@ -3,7 +3,7 @@
 
 // Package placement decides where a machine goes and reports where it is: it merges zones, failure domains and machine
 // templates into the specification of a virtual machine, and maps its location in the inventory to a failure domain. Its
-// functions are pure except Zones, which lists objects.
+// functions are pure except Zones and the methods of VSphere, which implements the shared provider interface.
 package placement
 
 import (

@@ -15,7 +15,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/controller/vspheremachine"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/provider"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
@@ -86,7 +86,7 @@ func TestAssignmentIsRevokedBeforeCreationOnly(t *testing.T) {
 		through.vmMade = nil
 		w.Expect(apierrors.IsConflict(assign(w, seen, zones[2].Name))).To(BeTrue(), "who has seen nothing of the place takes it back too late")
 		w.get(seen)
-		w.Expect(provider.VSphere{}.Location(seen).Exists).To(BeTrue(), "and sees it when looking again")
+		w.Expect(placement.VSphere{}.Location(seen).Exists).To(BeTrue(), "and sees it when looking again")
 	}
 	reconcile()
 	w.Expect(through.vmMade).To(BeNil())

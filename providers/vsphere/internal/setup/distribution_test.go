@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/provider"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	"github.com/faultline-io/faultline/shared/integration"
 	seam "github.com/faultline-io/faultline/shared/provider"
@@ -26,7 +26,7 @@ func TestInvalidDistributionIsReported(t *testing.T) {
 	w := newFixture(t, simulator.ThreeZones())
 	zones := w.threeZones()
 	environment := integration.Environment{
-		Client: w.client, Namespace: w.name, Labels: map[string]string{clusterv1.WatchLabel: w.name}, Provider: provider.VSphere{},
+		Client: w.client, Namespace: w.name, Labels: map[string]string{clusterv1.WatchLabel: w.name}, Provider: placement.VSphere{},
 		Domains: [3]string{zones[0].Name, zones[1].Name, zones[2].Name},
 		Group:   infrav1.GroupVersion.Group, ClusterKind: "VSphereCluster", MachineKind: "VSphereMachine",
 		Cluster: func(cluster seam.Cluster) { cluster.(*infrav1.VSphereCluster).Spec = w.clusterSpec() },

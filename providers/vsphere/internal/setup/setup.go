@@ -25,7 +25,6 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/identity"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/managementcluster"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/provider"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/controllers"
@@ -120,7 +119,7 @@ func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dial
 		return fmt.Errorf("registering metrics: %w", err)
 	}
 	c, now := mgr.GetClient(), clock.RealClock{}
-	ours := provider.VSphere{Client: c, VCenters: dialer}
+	ours := placement.VSphere{Client: c, VCenters: dialer}
 	if err := (&vspherecluster.Reconciler{
 		Client: c, VCenters: dialer, Secrets: &vspherecluster.SecretOwner{Cache: mgr.GetCache(), Client: c}, Provider: ours,
 		Domains: &publish.Publisher{Client: c, Recorder: manager.Recorder(mgr, "vspherecluster"), Clock: now, Metrics: domainMetrics}, ClusterModules: o.ClusterModules,
@@ -161,7 +160,7 @@ func addNodeLabels(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if !o.LabelNodes {
 		return nil
 	}
-	ours := provider.VSphere{Client: mgr.GetClient()}
+	ours := placement.VSphere{Client: mgr.GetClient()}
 	connections, err := remote.Connect(ctx, mgr, ours, remote.Options{
 		WatchFilter: o.WatchFilter, Concurrency: o.Workloads, QPS: o.WorkloadQPS, Burst: o.WorkloadBurst, Remote: o.Remote,
 	}, remote.Contents{StripNode: nodes.StripNode})

@@ -19,7 +19,6 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
-	infrastructure "github.com/faultline-io/faultline/providers/vsphere/internal/provider"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/provider"
@@ -87,7 +86,7 @@ func assignmentGrace(s *scope) time.Duration {
 
 // requestedZone returns the failure domain of the machine, or a refusal with the reason why the machine must wait for one.
 func (s *scope) requestedZone() (domain string, wait distribution.Refusal) {
-	return provider.RequestedDomain(requiringDomain(s.infraCluster), s.machine, s.infra, infrastructure.VSphere{}.Location(s.infra))
+	return provider.RequestedDomain(requiringDomain(s.infraCluster), s.machine, s.infra, placement.VSphere{}.Location(s.infra))
 }
 
 // zone returns the deployment zone of the machine, or a refusal with the reason why it cannot be used now. The zone is nil if

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provider implements the provider interface of the shared controllers for vSphere.
-package provider
+package placement
 
 import (
 	"context"
@@ -13,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/shared/distribution"
 	"github.com/faultline-io/faultline/shared/provider"
 )
@@ -23,7 +21,7 @@ type VSphere struct {
 	Client client.Reader
 	// VCenters returns the vCenters of a cluster with several. Only Domains needs it.
 	VCenters interface {
-		Servers(context.Context, *infrav1.VSphereCluster, []placement.Zone) ([]placement.Server, error)
+		Servers(context.Context, *infrav1.VSphereCluster, []Zone) ([]Server, error)
 	}
 }
 
@@ -47,18 +45,18 @@ func (v VSphere) Domains(ctx context.Context, cluster provider.Cluster) ([]distr
 	if !ok {
 		return nil, fmt.Errorf("listing failure domains: %T is not a VSphereCluster", cluster)
 	}
-	zones, err := placement.Zones(ctx, v.Client)
+	zones, err := Zones(ctx, v.Client)
 	if err != nil {
 		return nil, err
 	}
-	zones = placement.Selected(vsphere, zones)
-	var servers []placement.Server
+	zones = Selected(vsphere, zones)
+	var servers []Server
 	if len(vsphere.Spec.AdditionalServers) > 0 {
 		if servers, err = v.VCenters.Servers(ctx, vsphere, zones); err != nil {
 			return nil, err
 		}
 	}
-	return placement.Observations(zones, servers), nil
+	return Observations(zones, servers), nil
 }
 
 // Location returns the failure domain of a machine. The machine counts as existing once its placement was decided, which is then

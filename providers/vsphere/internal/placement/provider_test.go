@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package provider_test
+package placement_test
 
 import (
 	"testing"
@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/provider"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
 	"github.com/faultline-io/faultline/shared/distribution"
 	shared "github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
@@ -30,7 +30,7 @@ func TestClusterDomainsAreSelectedZones(t *testing.T) {
 		z.Spec.Server, z.Status.Ready = server, ptr.To(true)
 		return z
 	}
-	vsphere := provider.VSphere{Client: fake.NewClientBuilder().WithScheme(scheme).
+	vsphere := placement.VSphere{Client: fake.NewClientBuilder().WithScheme(scheme).
 		WithObjects(zone("a", "vc1"), zone("b", "vc2")).Build()}
 	cluster := vsphere.NewCluster().(*infrav1.VSphereCluster)
 	cluster.Spec.Server = "vc1"
@@ -68,7 +68,7 @@ func TestMachineIsPlacedOnceZoneIsRecorded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			vsphere := provider.VSphere{}
+			vsphere := placement.VSphere{}
 			machine := vsphere.NewMachine().(*infrav1.VSphereMachine)
 			tc.change(machine)
 			NewWithT(t).Expect(vsphere.Location(machine)).To(Equal(tc.want))
