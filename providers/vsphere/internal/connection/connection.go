@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connection returns the vCenter session for an object, and reports in a condition why no session is available.
+// Package connection returns the vCenter session for an object, and reports in a condition why no session is available. Its EventHub
+// delivers vCenter's events to controllers.
 package connection
 
 import (

@@ -21,7 +21,6 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/controller/vspheredeploymentzone"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/controller/vspheremachine"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/controller/vspherevm"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/events"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/identity"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/managementcluster"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/placement"
@@ -79,7 +78,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := placement.IndexMachines(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	hub := events.NewHub()
+	hub := connection.NewEventHub()
 	calls, err := newCallMetrics(options.Metrics)
 	if err != nil {
 		return err
@@ -113,7 +112,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, options Options) error {
 // logoutTimeout bounds logging out of vCenters while the manager stops.
 const logoutTimeout = 5 * time.Second
 
-func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *events.Hub, dialer *connection.Dialer) error {
+func add(ctx context.Context, mgr ctrl.Manager, o Options, hub *connection.EventHub, dialer *connection.Dialer) error {
 	domainMetrics, err := distribution.NewMetrics(o.Metrics)
 	if err != nil {
 		return fmt.Errorf("registering metrics: %w", err)

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package events delivers vCenter's events to controllers.
-package events
+package connection
 
 import (
 	"context"
@@ -15,23 +14,23 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
-// MapFunc returns the requests for the objects that an event concerns.
-type MapFunc func(context.Context, vcenter.Event) []reconcile.Request
+// EventMapFunc returns the requests for the objects that an event concerns.
+type EventMapFunc func(context.Context, vcenter.Event) []reconcile.Request
 
-// Hub delivers every published event to each of its sources. Equal events that are not handled yet are merged.
-type Hub struct {
+// EventHub delivers every published event to each of its sources. Equal events that are not handled yet are merged.
+type EventHub struct {
 	mu          sync.Mutex
 	subscribers map[workqueue.TypedInterface[vcenter.Event]]struct{}
 }
 
-// NewHub returns a hub without subscribers.
-func NewHub() *Hub {
-	return &Hub{subscribers: map[workqueue.TypedInterface[vcenter.Event]]struct{}{}}
+// NewEventHub returns a hub without subscribers.
+func NewEventHub() *EventHub {
+	return &EventHub{subscribers: map[workqueue.TypedInterface[vcenter.Event]]struct{}{}}
 }
 
 // Publish never blocks. A source misses the events published before it has started, which is harmless: a controller reconciles
 // every object once when it starts.
-func (h *Hub) Publish(e vcenter.Event) {
+func (h *EventHub) Publish(e vcenter.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for subscriber := range h.subscribers {
@@ -45,7 +44,7 @@ const mappers = 4
 
 // Source enqueues the objects that mapFunc returns. mapFunc may run concurrently, though never for equal events, and the order
 // of events is not preserved.
-func (h *Hub) Source(mapFunc MapFunc) source.Source {
+func (h *EventHub) Source(mapFunc EventMapFunc) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		subscriber := workqueue.NewTyped[vcenter.Event]()
 		h.mu.Lock()
@@ -67,7 +66,7 @@ func (h *Hub) Source(mapFunc MapFunc) source.Source {
 }
 
 func forward(ctx context.Context, from workqueue.TypedInterface[vcenter.Event],
-	to workqueue.TypedRateLimitingInterface[reconcile.Request], mapFunc MapFunc,
+	to workqueue.TypedRateLimitingInterface[reconcile.Request], mapFunc EventMapFunc,
 ) {
 	for {
 		e, stop := from.Get()

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package events_test
+package connection_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/faultline-io/faultline/providers/vsphere/internal/events"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/connection"
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 )
 
@@ -60,7 +60,7 @@ func next(t *testing.T, q queue) string {
 func TestEveryControllerGetsEveryEvent(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	hub := events.NewHub()
+	hub := connection.NewEventHub()
 	first, second := newQueue(t), newQueue(t)
 	g.Expect(hub.Source(byName).Start(t.Context(), first)).To(Succeed())
 	g.Expect(hub.Source(byName).Start(t.Context(), second)).To(Succeed())
@@ -74,7 +74,7 @@ func TestEveryControllerGetsEveryEvent(t *testing.T) {
 func TestSlowMapFuncDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	hub := events.NewHub()
+	hub := connection.NewEventHub()
 	busy, goOn := make(chan struct{}, 100), make(chan struct{})
 	slow := func(ctx context.Context, e vcenter.Event) []reconcile.Request {
 		if e.Name == "slow" {
@@ -107,7 +107,7 @@ func TestSlowMapFuncDoesNotBlockOthers(t *testing.T) {
 func TestEventDuringHandlingIsRequeued(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	hub := events.NewHub()
+	hub := connection.NewEventHub()
 	busy, goOn := make(chan struct{}, 2), make(chan struct{})
 	g.Expect(hub.Source(func(context.Context, vcenter.Event) []reconcile.Request {
 		busy <- struct{}{}
@@ -124,7 +124,7 @@ func TestEventDuringHandlingIsRequeued(t *testing.T) {
 func TestLateControllerMissesEarlierEvents(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	hub := events.NewHub()
+	hub := connection.NewEventHub()
 	hub.Publish(changed("before"))
 	late := newQueue(t)
 	g.Expect(hub.Source(byName).Start(t.Context(), late)).To(Succeed())
@@ -135,7 +135,7 @@ func TestLateControllerMissesEarlierEvents(t *testing.T) {
 func TestStoppedControllerGetsNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	hub := events.NewHub()
+	hub := connection.NewEventHub()
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped, running := newQueue(t), newQueue(t)
 	g.Expect(hub.Source(byName).Start(ctx, stopped)).To(Succeed())
