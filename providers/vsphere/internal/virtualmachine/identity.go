@@ -1,8 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package virtualmachine decides which virtual machine belongs to a VSphereVM, how it is created, and what is wrong with it.
-// Its functions are pure.
+// Package virtualmachine decides which virtual machine belongs to a VSphereVM, how it is created, with
+// which addresses of pools, and what is wrong with it. Its functions are pure.
 package virtualmachine
 
 import (

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/ipam"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
 	"github.com/faultline-io/faultline/shared/ipamclaim"
 	"github.com/faultline-io/faultline/shared/reconcile"
 	"github.com/faultline-io/faultline/shared/status"
@@ -43,7 +43,7 @@ func (r *Reconciler) claims(s *scope) ipamclaim.Owner {
 
 // allocation holds the state of a virtual machine's claims.
 type allocation struct {
-	allocated []ipam.Given
+	allocated []virtualmachine.PoolAddress
 	// waiting and problems are messages about claims without an address: those that are pending, and those that need action by
 	// the user.
 	waiting, problems []string
@@ -86,7 +86,7 @@ func allocate(ctx context.Context, vm *infrav1.VSphereVM, ask addressFunc) (*all
 	a := &allocation{}
 	for i, device := range vm.Spec.Network.Devices {
 		for j, pool := range device.AddressesFromPools {
-			name := ipam.ClaimName(vm.Name, i, j)
+			name := virtualmachine.ClaimName(vm.Name, i, j)
 			answer, err := ask(ctx, name, ipamclusterv1.IPPoolReference{APIGroup: pool.APIGroup, Kind: pool.Kind, Name: pool.Name})
 			var refused *reconcile.RejectedError
 			switch {
@@ -96,7 +96,7 @@ func allocate(ctx context.Context, vm *infrav1.VSphereVM, ask addressFunc) (*all
 			case err != nil:
 				return nil, err
 			case answer.Address != nil:
-				a.allocated = append(a.allocated, ipam.Given{Claim: name, Device: i, IPAddressSpec: *answer.Address})
+				a.allocated = append(a.allocated, virtualmachine.PoolAddress{Claim: name, Device: i, IPAddressSpec: *answer.Address})
 			case answer.Problem != "":
 				a.problems = append(a.problems, answer.Problem)
 			default:
@@ -129,7 +129,7 @@ func (r *Reconciler) network(ctx context.Context, s *scope, hasThem bool) (*infr
 	if err != nil {
 		return nil, nil, err
 	}
-	network, err := ipam.Network(s.vm.Spec.Network, a.allocated)
+	network, err := virtualmachine.NetworkWithPoolAddresses(s.vm.Spec.Network, a.allocated)
 	if err != nil {
 		a.problems = append(a.problems, strings.Split(err.Error(), "\n")...)
 	}
@@ -194,5 +194,5 @@ func (r *Reconciler) releaseAddresses(ctx context.Context, s *scope) error {
 	if err := claims.ReleaseAll(ctx); err != nil {
 		return err
 	}
-	return claims.ReleaseNamed(ctx, r.Live, ipam.ClaimNames(s.vm.Name, s.vm.Spec.Network.Devices)...)
+	return claims.ReleaseNamed(ctx, r.Live, virtualmachine.ClaimNames(s.vm.Name, s.vm.Spec.Network.Devices)...)
 }

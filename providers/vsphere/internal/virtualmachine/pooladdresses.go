@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ipam adds the addresses that pools have allocated for a machine to its network configuration. Its functions are pure.
-// Pool providers are third-party software, so their addresses are validated before the guest is configured.
-package ipam
+package virtualmachine
 
 import (
 	"errors"
@@ -16,8 +14,9 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
 
-// Given is an address that a pool allocated for a card.
-type Given struct {
+// PoolAddress is an address that a pool allocated for a card. Pool providers are third-party software, so it is validated before the guest
+// is configured.
+type PoolAddress struct {
 	// Claim is the name of the IPAddressClaim.
 	Claim  string
 	Device int
@@ -40,8 +39,8 @@ func ClaimNames(vm string, devices []infrav1.NetworkDeviceSpec) []string {
 	return names
 }
 
-// Network adds the addresses to the cards, and their gateways to the cards that have none. Its error joins all problems.
-func Network(network infrav1.NetworkSpec, given []Given) (infrav1.NetworkSpec, error) {
+// NetworkWithPoolAddresses adds the addresses to the cards, and their gateways to the cards that have none. Its error joins all problems.
+func NetworkWithPoolAddresses(network infrav1.NetworkSpec, given []PoolAddress) (infrav1.NetworkSpec, error) {
 	network = *network.DeepCopy()
 	taken := map[netip.Addr]string{}
 	for i, device := range network.Devices {
@@ -53,16 +52,16 @@ func Network(network infrav1.NetworkSpec, given []Given) (infrav1.NetworkSpec, e
 	}
 	var errs []error
 	for _, each := range given {
-		if err := add(&network.Devices[each.Device], each, taken); err != nil {
+		if err := addPoolAddress(&network.Devices[each.Device], each, taken); err != nil {
 			errs = append(errs, fmt.Errorf("IPAddressClaim %s has the address %s of %s %s: %w", each.Claim, each.Address, each.PoolRef.Kind, each.PoolRef.Name, err))
 		}
 	}
 	return network, errors.Join(errs...)
 }
 
-// add adds one address to its card. taken maps the addresses in use to their owners.
-func add(device *infrav1.NetworkDeviceSpec, given Given, taken map[netip.Addr]string) error {
-	address, err := parse(given)
+// addPoolAddress adds one address to its card. taken maps the addresses in use to their owners.
+func addPoolAddress(device *infrav1.NetworkDeviceSpec, given PoolAddress, taken map[netip.Addr]string) error {
+	address, err := parsePoolAddress(given)
 	if err != nil {
 		return err
 	}
@@ -77,7 +76,7 @@ func add(device *infrav1.NetworkDeviceSpec, given Given, taken map[netip.Addr]st
 	return nil
 }
 
-func parse(given Given) (netip.Prefix, error) {
+func parsePoolAddress(given PoolAddress) (netip.Prefix, error) {
 	address, err := netip.ParseAddr(given.Address)
 	switch {
 	case err != nil:
@@ -92,7 +91,7 @@ func parse(given Given) (netip.Prefix, error) {
 
 // addGateway sets the gateway of the address. It must equal the gateway of the card and of the other addresses of the same IP
 // family. A pool may have no gateway.
-func addGateway(device *infrav1.NetworkDeviceSpec, given Given, address netip.Prefix) error {
+func addGateway(device *infrav1.NetworkDeviceSpec, given PoolAddress, address netip.Prefix) error {
 	if given.Gateway == "" {
 		return nil
 	}

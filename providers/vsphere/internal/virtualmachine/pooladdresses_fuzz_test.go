@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ipam_test
+package virtualmachine_test
 
 import (
 	"net/netip"
@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/vsphere/internal/ipam"
+	"github.com/faultline-io/faultline/providers/vsphere/internal/virtualmachine"
 )
 
 // FuzzNetwork gives a card two addresses from third-party IPAM providers.
@@ -20,7 +20,7 @@ func FuzzNetwork(f *testing.F) {
 	f.Add("x", "fe80::1%eth0", int32(10), "fe80::2%eth1", "fe80::1", int32(-1), "fe80::2")
 	f.Fuzz(func(t *testing.T, own, address string, prefix int32, gateway, other string, otherPrefix int32, otherGateway string) {
 		before := network(infrav1.NetworkDeviceSpec{IPAddrs: []string{own}})
-		made, err := ipam.Network(before, []ipam.Given{
+		made, err := virtualmachine.NetworkWithPoolAddresses(before, []virtualmachine.PoolAddress{
 			given(0, "vm-0-0", address, prefix, gateway), given(0, "vm-0-1", other, otherPrefix, otherGateway),
 		})
 		if !slices.Equal(before.Devices[0].IPAddrs, []string{own}) {
