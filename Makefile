@@ -142,7 +142,7 @@ else
 	cd shared && go test -run=NONE -bench . -benchmem ./failuredomain/
 	$(if $(filter metal3,$(PROVIDER)),cd providers/metal3 && go test -run=NONE -bench Ask ./internal/hosts/)
 	$(if $(filter harvester,$(PROVIDER)),cd providers/harvester && $(ASSETS) go test -run=NONE -bench AllAddresses -benchtime 1x -timeout 3h ./internal/ipam/)
-	$(if $(filter harvester,$(PROVIDER)),cd providers/harvester && $(ASSETS) go test -run=NONE -bench LoadBalancers -benchtime 1x -timeout 1h ./internal/loadbalancer/balancer/)
+	$(if $(filter harvester,$(PROVIDER)),cd providers/harvester && $(ASSETS) go test -run=NONE -bench LoadBalancers -benchtime 1x -timeout 1h ./internal/loadbalancer/controllers/)
 	cd e2e && go run ./cmd/e2e bench --provider=$(PROVIDER)
 endif
 

@@ -24,7 +24,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	networkv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/controllers"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
 	webhooks "github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/webhook"
 	"github.com/faultline-io/faultline/shared/manager"
@@ -33,29 +33,29 @@ import (
 func main() {
 	opts := &manager.Options{}
 	opts.AddFlags(pflag.CommandLine)
-	controllers := balancer.Options{Metrics: metrics.Registry}
-	addFlags(pflag.CommandLine, &controllers)
+	options := controllers.Options{Metrics: metrics.Registry}
+	addFlags(pflag.CommandLine, &options)
 	pflag.Parse()
-	controllers.WatchFilter = opts.WatchFilter
-	if err := opts.Run(ctrl.SetupSignalHandler(), provider(controllers)); err != nil {
+	options.WatchFilter = opts.WatchFilter
+	if err := opts.Run(ctrl.SetupSignalHandler(), provider(options)); err != nil {
 		fmt.Fprintln(os.Stderr, "manager:", err)
 		os.Exit(1)
 	}
 }
 
-func provider(controllers balancer.Options) manager.Provider {
+func provider(options controllers.Options) manager.Provider {
 	return manager.Provider{
 		// The lease has the name that upstream uses.
 		Name: "harvester-load-balancer", Namespace: "harvester-system", LeaderElectionID: "harvester-load-balancer",
 		Scheme: []func(*runtime.Scheme) error{
 			clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, kubevirtv1.AddToScheme, networkv1.AddToScheme, lbv1.AddToScheme, v1alpha1.AddToScheme,
 		},
-		Migrated: balancer.Migrated(),
+		Migrated: controllers.Migrated(),
 		Add: func(ctx context.Context, mgr ctrl.Manager) error {
 			if err := webhooks.SetupWithManager(mgr); err != nil {
 				return fmt.Errorf("adding webhooks: %w", err)
 			}
-			if err := balancer.Add(ctx, mgr, controllers); err != nil {
+			if err := controllers.Add(ctx, mgr, options); err != nil {
 				return fmt.Errorf("adding controllers: %w", err)
 			}
 			return nil
@@ -64,7 +64,7 @@ func provider(controllers balancer.Options) manager.Provider {
 }
 
 // addFlags adds the flags specific to this manager.
-func addFlags(fs *pflag.FlagSet, o *balancer.Options) {
+func addFlags(fs *pflag.FlagSet, o *controllers.Options) {
 	fs.IntVar(&o.Pools, "ippool-concurrency", 10, "Number of IPPools to process simultaneously.")
 	fs.IntVar(&o.LoadBalancers, "loadbalancer-concurrency", 10, "Number of LoadBalancers to process simultaneously.")
 	fs.IntVar(&o.HealthChecks, "health-check-concurrency", health.DefaultConnections, "Number of machines behind LoadBalancers to check simultaneously.")

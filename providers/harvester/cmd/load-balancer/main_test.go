@@ -24,7 +24,7 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1alpha1"
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	networkv1 "github.com/faultline-io/faultline/providers/harvester/api/network/v1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/controllers"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
@@ -51,7 +51,7 @@ func TestManager(t *testing.T) {
 	components, err := testenv.Render(t.Context(), config, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	scheme := runtime.NewScheme()
-	for _, add := range provider(balancer.Options{}).Scheme {
+	for _, add := range provider(controllers.Options{}).Scheme {
 		g.Expect(add(scheme)).To(Succeed())
 	}
 	crds, err := simulator.CRDs()
@@ -221,11 +221,11 @@ func TestFlags(t *testing.T) {
 	g := NewWithT(t)
 	components, err := testenv.Render(t.Context(), config, nil)
 	g.Expect(err).NotTo(HaveOccurred())
-	opts, controllers, flags := &manager.Options{}, balancer.Options{}, pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	opts, options, flags := &manager.Options{}, controllers.Options{}, pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	opts.AddFlags(flags)
-	addFlags(flags, &controllers)
+	addFlags(flags, &options)
 	g.Expect(flags.Parse(append(components.Args(), "--loadbalancer-concurrency=3"))).To(Succeed())
-	g.Expect(controllers.LoadBalancers).To(Equal(3))
+	g.Expect(options.LoadBalancers).To(Equal(3))
 	g.Expect(components.Manager.Namespace).To(Equal("harvester-system"))
 	for _, object := range components.Objects {
 		g.Expect(object.GetKind()).NotTo(Equal("Namespace"), "the namespace is Harvester's, not the manager's to delete")

@@ -18,7 +18,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/controllers"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 	"github.com/faultline-io/faultline/shared/integration"
 )
@@ -80,7 +80,7 @@ func (w *fixture) startLoadBalancerManager() {
 	harvesterScheme := runtime.NewScheme()
 	w.Expect(simulator.AddToScheme(harvesterScheme)).To(Succeed())
 	integration.Start(w.t, config, nil, ctrl.Options{Scheme: harvesterScheme}, func(ctx context.Context, mgr ctrl.Manager) error {
-		return balancer.Add(ctx, mgr, balancer.Options{Pools: 2, LoadBalancers: 4, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return controllers.Add(ctx, mgr, controllers.Options{Pools: 2, LoadBalancers: 4, Dial: func(context.Context, string, string) (net.Conn, error) {
 			here, _ := net.Pipe()
 			return here, nil
 		}})

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package balancer
+package controllers
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func hasPendingBackends(o client.Object) []string {
 }
 
 // instanceToLoadBalancers returns the load balancers that may have requested an instance.
-func (r *Reconciler) instanceToLoadBalancers(ctx context.Context, o client.Object) []ctrl.Request {
+func (r *LoadBalancerReconciler) instanceToLoadBalancers(ctx context.Context, o client.Object) []ctrl.Request {
 	return watch.Requests[*lbv1.LoadBalancer](ctx, r.Client, &lbv1.LoadBalancerList{}, nil,
 		client.InNamespace(o.GetNamespace()), client.MatchingFields{pendingBackendsField: "true"})
 }

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package balancer_test
+package controllers_test
 
 import (
 	"context"
@@ -28,7 +28,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/controllers"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/watch"
@@ -172,7 +172,7 @@ func (w *bench) manage() {
 		counted: func(mgr ctrl.Manager) error {
 			checker := health.New(health.DefaultConnections, nil)
 			checker.Dial = w.dial
-			return (&balancer.Reconciler{
+			return (&controllers.LoadBalancerReconciler{
 				Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()),
 				Health: checker, Recorder: &events.FakeRecorder{},
 			}).SetupWithManager(ctx, mgr, watch.Concurrency(10))

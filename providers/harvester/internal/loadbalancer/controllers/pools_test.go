@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package balancer_test
+package controllers_test
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/controllers"
 )
 
 func TestNewPoolServesWaitingLoadBalancer(t *testing.T) {
@@ -201,8 +201,10 @@ func TestOlderLoadBalancerIsPinnedToPool(t *testing.T) {
 func TestQuarantineOfGuestClusterAddress(t *testing.T) {
 	t.Parallel()
 	w := emptyFixture(t)
-	resting := func(period time.Duration) func(*balancer.Reconciler) {
-		return func(r *balancer.Reconciler) { r.Addresses = ipam.NewAllocator(r.Client, r.Live).WithQuarantine(period) }
+	resting := func(period time.Duration) func(*controllers.LoadBalancerReconciler) {
+		return func(r *controllers.LoadBalancerReconciler) {
+			r.Addresses = ipam.NewAllocator(r.Client, r.Live).WithQuarantine(period)
+		}
 	}
 	w.start(resting(time.Hour))
 	pool := w.pool("a", 1)

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package balancer
+package controllers
 
 import (
 	"cmp"
@@ -65,7 +65,7 @@ func addBalancers(ctx context.Context, mgr ctrl.Manager, o Options, addresses Ad
 	if err != nil {
 		return err
 	}
-	if err := (&Reconciler{
+	if err := (&LoadBalancerReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: addresses, Health: checker, Recorder: manager.Recorder(mgr, "loadbalancer"),
 		Filter: watch.Filter(o.WatchFilter),
 	}).SetupWithManager(ctx, mgr, watch.Concurrency(o.LoadBalancers)); err != nil {

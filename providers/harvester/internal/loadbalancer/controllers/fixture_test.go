@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package balancer_test
+package controllers_test
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/controllers"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
 	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
@@ -75,16 +75,16 @@ func fixtureIn(t *testing.T, namespace string) *fixture {
 }
 
 // start runs a manager until stop or the end of the test. adjust may be nil.
-func (w *fixture) start(adjust func(*balancer.Reconciler)) {
+func (w *fixture) start(adjust func(*controllers.LoadBalancerReconciler)) {
 	w.t.Helper()
 	w.stop = w.run(ctrl.Options{}, adjust)
 }
 
-func (w *fixture) run(options ctrl.Options, adjust func(*balancer.Reconciler)) (stop func()) {
+func (w *fixture) run(options ctrl.Options, adjust func(*controllers.LoadBalancerReconciler)) (stop func()) {
 	w.t.Helper()
 	options.Scheme, options.Cache = scheme, manager.CacheOptions(w.name, w.name)
 	return integration.Start(w.t, cmp.Or(w.config, apiServer), user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
-		r := &balancer.Reconciler{
+		r := &controllers.LoadBalancerReconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()),
 			Health: health.New(16, nil), Recorder: &events.FakeRecorder{},
 		}

@@ -3,7 +3,7 @@
 
 //go:build full
 
-package balancer_test
+package controllers_test
 
 import (
 	"testing"

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package balancer
+package controllers
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func terms(selector map[string][]string) []string {
 }
 
 // SetupWithManager adds the controller, and the health checks, which run with it.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+func (r *LoadBalancerReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func sliceToLoadBalancers(_ context.Context, o client.Object) []reconcile.Reques
 }
 
 // machineToLoadBalancers enqueues the load balancers that select a machine.
-func (r *Reconciler) machineToLoadBalancers(ctx context.Context, o client.Object) []reconcile.Request {
+func (r *LoadBalancerReconciler) machineToLoadBalancers(ctx context.Context, o client.Object) []reconcile.Request {
 	var requests []reconcile.Request
 	for key, value := range o.GetLabels() {
 		requests = append(requests, watch.Requests(ctx, r.Client, &lbv1.LoadBalancerList{}, func(lb *lbv1.LoadBalancer) bool {
@@ -135,7 +135,7 @@ func (r *Reconciler) machineToLoadBalancers(ctx context.Context, o client.Object
 }
 
 // poolToLoadBalancers enqueues the load balancers that wait for an address that a pool may have.
-func (r *Reconciler) poolToLoadBalancers(ctx context.Context, o client.Object) []reconcile.Request {
+func (r *LoadBalancerReconciler) poolToLoadBalancers(ctx context.Context, o client.Object) []reconcile.Request {
 	return watch.Requests(ctx, r.Client, &lbv1.LoadBalancerList{}, func(lb *lbv1.LoadBalancer) bool {
 		return lb.Spec.IPPool == "" || lb.Spec.IPPool == o.GetName()
 	}, client.MatchingFields{waitsField: "true"})

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package balancer_test
+package controllers_test
 
 import (
 	"fmt"
@@ -17,14 +17,14 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/controllers"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/migration"
 	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
 // bounded enforces the scopes of pools and runs the migration first, as a new leader does.
-func (w *fixture) bounded(r *balancer.Reconciler) {
+func (w *fixture) bounded(r *controllers.LoadBalancerReconciler) {
 	live := inNamespace{r.Live, w.name}
 	takeover := migration.New(r.Client, live, ipam.NewAllocator(r.Client, live).WithScopes(), &events.FakeRecorder{})
 	r.Addresses = takeover

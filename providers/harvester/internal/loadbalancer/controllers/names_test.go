@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package balancer_test
+package controllers_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/controllers"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/migration"
 )
 
@@ -33,8 +33,8 @@ func (r inNamespace) List(ctx context.Context, list client.ObjectList, opts ...c
 }
 
 // migrate runs the migration before any allocation, as a new leader does.
-func (w *fixture) migrate(recorder events.EventRecorder) func(*balancer.Reconciler) {
-	return func(r *balancer.Reconciler) {
+func (w *fixture) migrate(recorder events.EventRecorder) func(*controllers.LoadBalancerReconciler) {
+	return func(r *controllers.LoadBalancerReconciler) {
 		live := inNamespace{r.Live, w.name}
 		takeover := migration.New(r.Client, live, ipam.NewAllocator(r.Client, live), recorder)
 		r.Addresses = takeover
@@ -69,7 +69,7 @@ func TestBrokenPoolDoesNotBlockOthers(t *testing.T) {
 	})
 	other := w.balancer("other", forCluster)
 	recorder := events.NewFakeRecorder(10)
-	w.start(func(r *balancer.Reconciler) {
+	w.start(func(r *controllers.LoadBalancerReconciler) {
 		live := inNamespace{r.Live, w.name}
 		takeover := migration.New(r.Client, live, ipam.NewAllocator(refusing{r.Client, broken.Name}, live), recorder)
 		r.Addresses = takeover

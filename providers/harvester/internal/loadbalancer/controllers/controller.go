@@ -1,11 +1,11 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package balancer allocates addresses to load balancers, and connects those for virtual machines to the machines: with a Service that
-// kube-vip announces, and EndpointSlices of the healthy machines. A load balancer for a Service of a guest cluster is only an address,
-// which is announced there. Add wires all controllers of the load balancer manager: main and the integration tests use it, so that they
-// run the same code.
-package balancer
+// Package controllers has the controllers of the load balancer manager. That of LoadBalancers allocates addresses to them, and connects those
+// for virtual machines to the machines: with a Service that kube-vip announces, and EndpointSlices of the healthy machines. A load balancer
+// for a Service of a guest cluster is only an address, which is announced there. Add wires all controllers: main and the integration tests
+// use it, so that they run the same code.
+package controllers
 
 import (
 	"context"
@@ -48,8 +48,8 @@ type Addresses interface {
 	Release(ctx context.Context, pool, id string) error
 }
 
-// Reconciler reconciles LoadBalancers.
-type Reconciler struct {
+// LoadBalancerReconciler reconciles LoadBalancers.
+type LoadBalancerReconciler struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live      client.Reader
@@ -66,7 +66,7 @@ type Reconciler struct {
 
 // scope holds the state of one reconcile.
 type scope struct {
-	*Reconciler
+	*LoadBalancerReconciler
 	lb *lbv1.LoadBalancer
 	// before is the stored load balancer.
 	before *lbv1.LoadBalancer
@@ -90,7 +90,7 @@ func (s *scope) recordEvent(kind, reason, note string, args ...any) {
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile allocates and connects a load balancer, or releases its address if it is being deleted.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (r *LoadBalancerReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	lb, err := reconcile.Find(ctx, r.Client, req.NamespacedName, &lbv1.LoadBalancer{})
 	if err != nil {
 		return ctrl.Result{}, err
@@ -105,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if annotations.HasPaused(lb) {
 		return ctrl.Result{}, nil
 	}
-	s := &scope{Reconciler: r, lb: lb, before: lb.DeepCopy()}
+	s := &scope{LoadBalancerReconciler: r, lb: lb, before: lb.DeepCopy()}
 	if err := s.complete(ctx); err != nil {
 		return reconcile.Outcome(ctrl.Result{}, err, nil)
 	}
@@ -117,7 +117,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return reconcile.Outcome(ctrl.Result{RequeueAfter: s.again}, err, s.store(ctx))
 }
 
-func (r *Reconciler) forget(key types.NamespacedName) {
+func (r *LoadBalancerReconciler) forget(key types.NamespacedName) {
 	r.Health.Remove(key)
 	r.written.Forget(key)
 	r.confirmed.Delete(key)

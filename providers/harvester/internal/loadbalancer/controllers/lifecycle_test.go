@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package balancer_test
+package controllers_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/balancer"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/controllers"
 )
 
 func TestAddressIsReleasedAfterServiceDeletion(t *testing.T) {
@@ -54,7 +54,7 @@ func TestLoadBalancerDeletionWithoutPool(t *testing.T) {
 
 // failing fails the release of addresses while it is set.
 type failing struct {
-	balancer.Addresses
+	controllers.Addresses
 	fails atomic.Bool
 }
 
@@ -70,7 +70,7 @@ func TestFailedReleaseBlocksDeletion(t *testing.T) {
 	w := emptyFixture(t)
 	f := &failing{}
 	f.fails.Store(true)
-	w.start(func(r *balancer.Reconciler) { f.Addresses, r.Addresses = r.Addresses, f })
+	w.start(func(r *controllers.LoadBalancerReconciler) { f.Addresses, r.Addresses = r.Addresses, f })
 	pool := w.pool("a", 1)
 	lb := w.balancer("lb", forCluster)
 	w.waitForMessage(lb, "")
@@ -207,7 +207,9 @@ func TestAServiceWhoseOwnerAPolicyRemovesKeepsItsTrafficAndIsNotWrittenAllTheTim
 	w.create(service)
 	lb := w.balancer("lb")
 	sent, recorder := &atomic.Int32{}, events.NewFakeRecorder(100)
-	w.start(func(r *balancer.Reconciler) { r.Client, r.Recorder = stripping{r.Client, sent}, recorder })
+	w.start(func(r *controllers.LoadBalancerReconciler) {
+		r.Client, r.Recorder = stripping{r.Client, sent}, recorder
+	})
 	w.waitForMessage(lb, "")
 	w.Consistently(sent.Load, "2s").Should(BeNumerically("<=", 12), "pauses between writes grow")
 	w.Expect(recorder.Events).To(Receive(ContainSubstring("does not store the owner reference LoadBalancer lb of Service lb")))

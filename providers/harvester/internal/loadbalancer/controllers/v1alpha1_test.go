@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package balancer_test
+package controllers_test
 
 import (
 	"testing"
