@@ -14,7 +14,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/guests"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/ippool"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/migration"
@@ -76,7 +75,7 @@ func addBalancers(ctx context.Context, mgr ctrl.Manager, o Options, addresses Ad
 			return err
 		}
 	}
-	if err := guests.SetupWithManager(ctx, mgr, watch.Filter(o.WatchFilter), watch.Concurrency(o.LoadBalancers)); err != nil {
+	if err := SetupGuestsWithManager(ctx, mgr, watch.Filter(o.WatchFilter), watch.Concurrency(o.LoadBalancers)); err != nil {
 		return fmt.Errorf("adding controllers of virtual machines: %w", err)
 	}
 	return nil

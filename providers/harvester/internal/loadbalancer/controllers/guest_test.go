@@ -1,97 +1,54 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package guests_test
+package controllers_test
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/guests"
-	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/controllers"
 	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
-	"github.com/faultline-io/faultline/shared/testenv"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// timeout is generous, for a busy machine; only failing tests wait that long.
-const timeout = 2 * time.Minute
+// guestFixture is a fixture whose manager has the controllers of guest clusters.
+type guestFixture struct{ *fixture }
 
-// All tests share a real API server. Each test has its own namespace and manager.
-var (
-	apiServer *rest.Config
-	scheme    = runtime.NewScheme()
-	user      client.Client // acts for all clients but the managers
-)
-
-func TestMain(m *testing.M) {
-	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, kubevirtv1.AddToScheme, lbv1.AddToScheme)
-	utilruntime.Must(kinds.AddToScheme(scheme))
-	crds, err := simulator.CRDs()
-	utilruntime.Must(err)
-	testenv.Main(m, testenv.Options{Scheme: scheme, CRDs: crds}, func(env *envtest.Environment) (err error) {
-		apiServer = env.Config
-		user, err = client.New(apiServer, client.Options{Scheme: scheme})
-		return err
-	})
-}
-
-type fixture struct {
-	*WithT
-	t    *testing.T
-	name string // namespace
-	stop func()
-
-	config *rest.Config // of the manager, if it differs from that of the tests
-}
-
-func newFixture(t *testing.T) *fixture {
+func newGuestFixture(t *testing.T) *guestFixture {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
-	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
-	w := &fixture{WithT: g, t: t}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	w.Expect(user.Create(t.Context(), namespace)).To(Succeed())
-	w.name = namespace.Name
-	return w
+	return &guestFixture{emptyFixture(t)}
 }
 
-func (w *fixture) start() {
+func (w *guestFixture) start() {
 	w.t.Helper()
 	w.startWith("")
 }
 
 // startWith runs a manager with a watch filter.
-func (w *fixture) startWith(filter watch.Filter) {
+func (w *guestFixture) startWith(filter watch.Filter) {
 	w.t.Helper()
 	w.stop = integration.Start(w.t, cmp.Or(w.config, apiServer), user.RESTMapper(), ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)},
 		func(ctx context.Context, mgr ctrl.Manager) error {
-			return guests.SetupWithManager(ctx, mgr, filter, watch.Concurrency(2))
+			return controllers.SetupGuestsWithManager(ctx, mgr, filter, watch.Concurrency(2))
 		})
 }
 
 // machine creates a machine of a guest cluster with a finalizer that delays its deletion.
-func (w *fixture) machine(name, cluster string) *kubevirtv1.VirtualMachine {
+func (w *guestFixture) machine(name, cluster string) *kubevirtv1.VirtualMachine {
 	w.t.Helper()
 	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name, Finalizers: []string{"example.com/held"}}}
 	vm.Labels = map[string]string{lbv1.CreatorLabel: lbv1.RancherCreator, lbv1.MachineClusterLabel: cluster}
@@ -100,7 +57,7 @@ func (w *fixture) machine(name, cluster string) *kubevirtv1.VirtualMachine {
 	return vm
 }
 
-func (w *fixture) balancer(name, cluster string, workload lbv1.WorkloadType) *lbv1.LoadBalancer {
+func (w *guestFixture) balancer(name, cluster string, workload lbv1.WorkloadType) *lbv1.LoadBalancer {
 	w.t.Helper()
 	lb := &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}, Spec: lbv1.LoadBalancerSpec{WorkloadType: workload}}
 	lb.Labels = map[string]string{lbv1.GuestClusterLabel: cluster}
@@ -108,20 +65,11 @@ func (w *fixture) balancer(name, cluster string, workload lbv1.WorkloadType) *lb
 	return lb
 }
 
-func change[T client.Object](w *fixture, o T, how func(T)) {
-	w.t.Helper()
-	integration.Update(integration.User{T: w.t, G: w.WithT, Client: user}, o, integration.Whole, how)
-}
-
 func markForRemoval(vm *kubevirtv1.VirtualMachine) {
 	vm.Annotations = map[string]string{lbv1.RemovalAnnotation: "true"}
 }
 
-func (w *fixture) get(o client.Object) error {
-	return user.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)
-}
-
-func (w *fixture) waitForMark(lb *lbv1.LoadBalancer, name string) {
+func (w *guestFixture) waitForMark(lb *lbv1.LoadBalancer, name string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.get(lb)).To(Succeed())
@@ -129,19 +77,14 @@ func (w *fixture) waitForMark(lb *lbv1.LoadBalancer, name string) {
 	}).Should(Succeed())
 }
 
-func (w *fixture) waitForDeletion(o client.Object) {
-	w.t.Helper()
-	w.Eventually(func() error { return w.get(o) }).Should(MatchError(ContainSubstring("not found")))
-}
-
 func TestRemovedGuestClusterDeletesLoadBalancers(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newGuestFixture(t)
 	w.start()
 	vm, other := w.machine("vm-1", "guest"), w.machine("vm-2", "other")
 	one, two := w.balancer("one", "guest", lbv1.WorkloadCluster), w.balancer("two", "guest", lbv1.WorkloadCluster)
 	foreign, balanced := w.balancer("foreign", "other", lbv1.WorkloadCluster), w.balancer("vms", "guest", lbv1.WorkloadVM)
-	change(w, vm, markForRemoval)
+	change(w.fixture, vm, markForRemoval)
 	w.waitForMark(one, "vm-1")
 	w.waitForMark(two, "vm-1")
 	late := w.balancer("late", "guest", lbv1.WorkloadCluster)
@@ -158,20 +101,20 @@ func TestRemovedGuestClusterDeletesLoadBalancers(t *testing.T) {
 
 func TestLoadBalancersOfAnotherManagerStay(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newGuestFixture(t)
 	vm := w.machine("vm-1", "guest")
-	change(w, vm, func(vm *kubevirtv1.VirtualMachine) {
+	change(w.fixture, vm, func(vm *kubevirtv1.VirtualMachine) {
 		markForRemoval(vm)
 		vm.Finalizers = append(vm.Finalizers, lbv1.VMFinalizer)
 	})
 	others, ours := w.balancer("others", "guest", lbv1.WorkloadCluster), w.balancer("ours", "guest", lbv1.WorkloadCluster)
-	change(w, ours, func(lb *lbv1.LoadBalancer) { lb.Labels[clusterv1.WatchLabel] = "ours" })
+	change(w.fixture, ours, func(lb *lbv1.LoadBalancer) { lb.Labels[clusterv1.WatchLabel] = "ours" })
 	w.startWith("ours")
 	w.waitForMark(ours, "vm-1")
 	w.Expect(user.Delete(t.Context(), vm)).To(Succeed())
 	w.Expect(w.get(vm)).To(Succeed())
 	w.Expect(vm.Finalizers).To(ContainElement(lbv1.VMFinalizer), "it is another manager's, too")
-	change(w, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
+	change(w.fixture, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
 	w.waitForDeletion(ours)
 	w.Expect(w.get(others)).To(Succeed())
 	w.Expect(others.Annotations).To(BeEmpty())
@@ -180,14 +123,14 @@ func TestLoadBalancersOfAnotherManagerStay(t *testing.T) {
 // Each machine may announce the addresses while it runs.
 func TestLoadBalancersStayUntilLastMachineIsDeleted(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newGuestFixture(t)
 	w.start()
 	first, second, third := w.machine("vm-1", "guest"), w.machine("vm-2", "guest"), w.machine("vm-3", "guest")
 	lb := w.balancer("one", "guest", lbv1.WorkloadCluster)
-	change(w, first, markForRemoval)
+	change(w.fixture, first, markForRemoval)
 	w.waitForMark(lb, "vm-1")
-	change(w, second, markForRemoval)
-	change(w, third, markForRemoval)
+	change(w.fixture, second, markForRemoval)
+	change(w.fixture, third, markForRemoval)
 	w.deleteMachine(first)
 	w.waitForMark(lb, "vm-2")
 	w.whileStopped(func() { w.deleteMachine(second) })
@@ -195,28 +138,28 @@ func TestLoadBalancersStayUntilLastMachineIsDeleted(t *testing.T) {
 	w.Expect(user.Delete(t.Context(), third)).To(Succeed())
 	// Once a machine that was deleted later has been reconciled, so has vm-3, whose finalizer still keeps it.
 	another, other := w.machine("vm-4", "other"), w.balancer("other", "other", lbv1.WorkloadCluster)
-	change(w, another, markForRemoval)
+	change(w.fixture, another, markForRemoval)
 	w.waitForMark(other, "vm-4")
 	w.deleteMachine(another)
 	w.waitForDeletion(other)
 	w.Expect(w.get(lb)).To(Succeed())
 	w.Expect(lb.DeletionTimestamp).To(BeNil())
-	change(w, third, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
+	change(w.fixture, third, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
 	w.waitForDeletion(lb)
 }
 
 func TestLoadBalancersOfUnnamedClustersStay(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newGuestFixture(t)
 	w.start()
 	vm, seen := w.machine("vm-1", "kubernetes"), w.machine("vm-2", "other")
 	marked := w.balancer("marked", "kubernetes", lbv1.WorkloadCluster)
-	change(w, marked, func(lb *lbv1.LoadBalancer) { lb.Annotations = map[string]string{lbv1.GoesWithAnnotation: "vm-1"} }) // by an earlier release
+	change(w.fixture, marked, func(lb *lbv1.LoadBalancer) { lb.Annotations = map[string]string{lbv1.GoesWithAnnotation: "vm-1"} }) // by an earlier release
 	unnamed, after := w.balancer("unnamed", "kubernetes", lbv1.WorkloadCluster), w.balancer("after", "other", lbv1.WorkloadCluster)
-	change(w, vm, markForRemoval)
+	change(w.fixture, vm, markForRemoval)
 	w.deleteMachine(vm)
 	w.waitForMark(marked, "")
-	change(w, seen, markForRemoval) // its reconcile shows that the first was reconciled
+	change(w.fixture, seen, markForRemoval) // its reconcile shows that the first was reconciled
 	w.waitForMark(after, "vm-2")
 	w.deleteMachine(seen)
 	w.waitForDeletion(after)
@@ -228,15 +171,15 @@ func TestLoadBalancersOfUnnamedClustersStay(t *testing.T) {
 
 func TestMissedMachineDeletions(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newGuestFixture(t)
 	w.start()
 	vm := w.machine("vm-1", "guest")
 	lb := w.balancer("one", "guest", lbv1.WorkloadCluster)
-	change(w, vm, markForRemoval)
+	change(w.fixture, vm, markForRemoval)
 	w.waitForMark(lb, "vm-1")
 	w.stop()
 	w.Expect(user.Delete(t.Context(), vm)).To(Succeed())
-	change(w, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
+	change(w.fixture, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
 	w.waitForDeletion(vm)
 	w.Expect(w.get(lb)).To(Succeed())
 	w.start()
@@ -245,16 +188,16 @@ func TestMissedMachineDeletions(t *testing.T) {
 
 func TestCancelledRemovalKeepsLoadBalancers(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newGuestFixture(t)
 	w.start()
 	vm := w.machine("vm-1", "guest")
 	lb := w.balancer("one", "guest", lbv1.WorkloadCluster)
-	change(w, vm, markForRemoval)
+	change(w.fixture, vm, markForRemoval)
 	w.waitForMark(lb, "vm-1")
-	change(w, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Annotations = nil })
+	change(w.fixture, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Annotations = nil })
 	w.waitForMark(lb, "")
 	w.Expect(user.Delete(t.Context(), vm)).To(Succeed())
-	change(w, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
+	change(w.fixture, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
 	w.waitForDeletion(vm)
 	w.Expect(w.get(lb)).To(Succeed())
 	w.Expect(lb.DeletionTimestamp).To(BeNil())
@@ -262,14 +205,14 @@ func TestCancelledRemovalKeepsLoadBalancers(t *testing.T) {
 
 func TestFormerFinalizersAreRemoved(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newGuestFixture(t)
 	vm := &kubevirtv1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "vm", Finalizers: []string{lbv1.VMFinalizer, "example.com/other"}}}
 	vm.Spec.Template = &kubevirtv1.VirtualMachineInstanceTemplateSpec{}
 	vmi := &kubevirtv1.VirtualMachineInstance{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: "vm", Finalizers: []string{"example.com/other", lbv1.VMIFinalizer}}}
 	w.Expect(user.Create(t.Context(), vm)).To(Succeed())
 	w.Expect(user.Create(t.Context(), vmi)).To(Succeed())
 	leaving := w.machine("vm-1", "guest")
-	change(w, leaving, func(vm *kubevirtv1.VirtualMachine) {
+	change(w.fixture, leaving, func(vm *kubevirtv1.VirtualMachine) {
 		markForRemoval(vm)
 		vm.Finalizers = []string{lbv1.VMFinalizer}
 	})
@@ -287,7 +230,7 @@ func TestFormerFinalizersAreRemoved(t *testing.T) {
 }
 
 // whileStopped runs do while no manager runs.
-func (w *fixture) whileStopped(do func()) {
+func (w *guestFixture) whileStopped(do func()) {
 	w.t.Helper()
 	w.stop()
 	do()
@@ -295,16 +238,16 @@ func (w *fixture) whileStopped(do func()) {
 }
 
 // deleteMachine deletes a machine and its finalizer as Rancher does.
-func (w *fixture) deleteMachine(vm *kubevirtv1.VirtualMachine) {
+func (w *guestFixture) deleteMachine(vm *kubevirtv1.VirtualMachine) {
 	w.t.Helper()
-	change(w, vm, markForRemoval)
+	change(w.fixture, vm, markForRemoval)
 	w.Expect(user.Delete(w.t.Context(), vm)).To(Succeed())
-	change(w, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
+	change(w.fixture, vm, func(vm *kubevirtv1.VirtualMachine) { vm.Finalizers = nil })
 	w.waitForDeletion(vm)
 }
 
 // waitForMachinesRecorded waits until it is recorded that the load balancer's cluster has machines.
-func (w *fixture) waitForMachinesRecorded(lb *lbv1.LoadBalancer) {
+func (w *guestFixture) waitForMachinesRecorded(lb *lbv1.LoadBalancer) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		g.Expect(w.get(lb)).To(Succeed())
@@ -312,7 +255,7 @@ func (w *fixture) waitForMachinesRecorded(lb *lbv1.LoadBalancer) {
 	}).Should(Succeed())
 }
 
-func (w *fixture) disk(name string) *corev1.PersistentVolumeClaim {
+func (w *guestFixture) disk(name string) *corev1.PersistentVolumeClaim {
 	w.t.Helper()
 	disk := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: name}}
 	disk.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
@@ -323,7 +266,7 @@ func (w *fixture) disk(name string) *corev1.PersistentVolumeClaim {
 
 func TestOrphansAreDeletedAtStart(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newGuestFixture(t)
 	w.start()
 	cluster := w.name // unique cluster names, because all namespaces are searched
 	one, two := w.machine("vm-1", cluster), w.machine("vm-2", cluster)
@@ -344,16 +287,16 @@ func TestOrphansAreDeletedAtStart(t *testing.T) {
 
 func TestLoadBalancersStayWhileClusterHasResources(t *testing.T) {
 	t.Parallel()
-	for name, left := range map[string]func(w *fixture, cluster string){
-		"a disk of a machine that will be restored": func(w *fixture, cluster string) { w.disk(cluster + "-pool1-abcde-disk-0-xyz") },
-		"a machine in another namespace": func(w *fixture, cluster string) {
-			other := newFixture(w.t)
+	for name, left := range map[string]func(w *guestFixture, cluster string){
+		"a disk of a machine that will be restored": func(w *guestFixture, cluster string) { w.disk(cluster + "-pool1-abcde-disk-0-xyz") },
+		"a machine in another namespace": func(w *guestFixture, cluster string) {
+			other := newGuestFixture(w.t)
 			other.machine("vm", cluster)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t)
+			w := newGuestFixture(t)
 			w.start()
 			cluster := w.name
 			vm := w.machine("vm-1", cluster)
@@ -384,12 +327,12 @@ func (mute) List(context.Context, client.ObjectList, ...client.ListOption) error
 
 func TestUnavailableAPIServerDeletesNoLoadBalancer(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newGuestFixture(t)
 	lb := w.balancer("one", w.name, lbv1.WorkloadCluster)
-	change(w, lb, func(lb *lbv1.LoadBalancer) {
+	change(w.fixture, lb, func(lb *lbv1.LoadBalancer) {
 		lb.Annotations = map[string]string{lbv1.MachinesSeenAnnotation: "true"}
 	})
-	orphans := &guests.Orphans{Client: noMachines{user}, Live: mute{}}
+	orphans := &controllers.OrphanReconciler{Client: noMachines{user}, Live: mute{}}
 	_, err := orphans.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(lb)})
 	w.Expect(err).To(MatchError(ContainSubstring("no answer")))
 	w.Expect(w.get(lb)).To(Succeed())

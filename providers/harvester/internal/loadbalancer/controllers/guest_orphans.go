@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package guests
+package controllers
 
 import (
 	"context"
@@ -17,9 +17,9 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// Orphans reconciles the load balancers that exist when the manager starts: a guest cluster may have been removed, with its machines,
+// OrphanReconciler reconciles the load balancers that exist when the manager starts: a guest cluster may have been removed, with its machines,
 // while no manager was running.
-type Orphans struct {
+type OrphanReconciler struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
@@ -28,7 +28,7 @@ type Orphans struct {
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=list
 
 // Reconcile deletes a load balancer whose guest cluster was removed. If it cannot determine that, it deletes nothing and retries.
-func (o *Orphans) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (o *OrphanReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	lb, err := reconcile.Find(ctx, o.Client, req.NamespacedName, &lbv1.LoadBalancer{})
 	if err != nil || lb == nil || !mayBeOrphan(lb) {
 		return ctrl.Result{}, err
@@ -49,7 +49,7 @@ func (o *Orphans) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	return ctrl.Result{}, nil
 }
 
-// mayBeOrphan reports whether a load balancer belongs to a guest cluster that is known to have had machines here. Machines handles a load
+// mayBeOrphan reports whether a load balancer belongs to a guest cluster that is known to have had machines here. VirtualMachineReconciler handles a load
 // balancer that is deleted with a machine.
 func mayBeOrphan(lb *lbv1.LoadBalancer) bool {
 	return guestClusterOf(lb) != "" && lb.DeletionTimestamp.IsZero() && lb.Annotations[lbv1.MachinesSeenAnnotation] == "true" &&
@@ -58,7 +58,7 @@ func mayBeOrphan(lb *lbv1.LoadBalancer) bool {
 
 // isDeleted reports whether no machine of a guest cluster is left in any namespace, and no disk. When Rancher removes a cluster,
 // disks are deleted with their machines; those of a machine that was only deleted, or will be restored, stay.
-func (o *Orphans) isDeleted(ctx context.Context, namespace, cluster string) (bool, error) {
+func (o *OrphanReconciler) isDeleted(ctx context.Context, namespace, cluster string) (bool, error) {
 	for _, kind := range []string{"VirtualMachineList", "VirtualMachineInstanceList"} {
 		left := &metav1.PartialObjectMetadataList{}
 		left.SetGroupVersionKind(kubevirtv1.VirtualMachineGroupVersionKind.GroupVersion().WithKind(kind))
@@ -82,7 +82,7 @@ func (o *Orphans) isDeleted(ctx context.Context, namespace, cluster string) (boo
 }
 
 // recordMachines records on the load balancers of the machine's guest cluster that the cluster has machines here.
-func (m *Machines) recordMachines(ctx context.Context, vm client.Object) error {
+func (m *VirtualMachineReconciler) recordMachines(ctx context.Context, vm client.Object) error {
 	if clusterOf(vm) == "" {
 		return nil
 	}

@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guests deletes the load balancers of a guest cluster that is being removed, after its machines, because its cloud provider no
-// longer runs. It needs no finalizer on virtual machines for that, and removes those that Harvester's load balancer has added earlier.
-package guests
+package controllers
 
 import (
 	"context"
@@ -25,8 +23,10 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Machines reconciles virtual machines. It reads only their metadata.
-type Machines struct {
+// VirtualMachineReconciler deletes the load balancers of a guest cluster that is being removed, after its machines, because its cloud provider
+// no longer runs. It needs no finalizer on virtual machines for that, and removes those that Harvester's load balancer has added earlier. It
+// reads only the metadata of virtual machines.
+type VirtualMachineReconciler struct {
 	Client client.Client
 	// Filter ignores load balancers of other managers.
 	Filter   watch.Filter
@@ -42,7 +42,7 @@ type Machines struct {
 // Reconcile deletes the load balancers of the machine's guest cluster after the machine, if the cluster is being removed and the machine
 // is the last one: any machine may announce their addresses while it runs. The load balancers are marked as soon as the machine shows the
 // removal, because a deleted machine cannot be read any more.
-func (m *Machines) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (m *VirtualMachineReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	vm, err := reconcile.Find(ctx, m.Client, req.NamespacedName, machine())
 	if err != nil {
 		return ctrl.Result{}, err
@@ -79,7 +79,7 @@ func isBeingRemoved(vm client.Object) bool {
 }
 
 // remove deletes the load balancers marked with a deleted machine. If the cluster has other machines, it marks them with one of those.
-func (m *Machines) remove(ctx context.Context, key client.ObjectKey) error {
+func (m *VirtualMachineReconciler) remove(ctx context.Context, key client.ObjectKey) error {
 	going, err := m.balancers(ctx, key.Namespace, client.MatchingFields{goesWithField: key.Name})
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (m *Machines) remove(ctx context.Context, key client.ObjectKey) error {
 
 // left reports whether a load balancer's cluster has no machine any more. Otherwise it returns the machine to mark it with, or "" if none
 // is being removed.
-func (m *Machines) left(ctx context.Context, lb *lbv1.LoadBalancer) (last bool, next string, _ error) {
+func (m *VirtualMachineReconciler) left(ctx context.Context, lb *lbv1.LoadBalancer) (last bool, next string, _ error) {
 	machines, err := machinesOf(ctx, m.Client, lb)
 	if err != nil {
 		return false, "", err
@@ -128,7 +128,7 @@ func machinesOf(ctx context.Context, known client.Reader, lb *lbv1.LoadBalancer)
 }
 
 // mark updates the marks of the load balancers of the machine's guest cluster.
-func (m *Machines) mark(ctx context.Context, vm *metav1.PartialObjectMetadata) error {
+func (m *VirtualMachineReconciler) mark(ctx context.Context, vm *metav1.PartialObjectMetadata) error {
 	by, wanted := client.MatchingFields{goesWithField: vm.Name}, ""
 	if isBeingRemoved(vm) {
 		by, wanted = client.MatchingFields{clusterField: clusterOf(vm)}, vm.Name
@@ -150,7 +150,7 @@ func (m *Machines) mark(ctx context.Context, vm *metav1.PartialObjectMetadata) e
 }
 
 // markWith marks a load balancer with a machine; "" removes the mark.
-func (m *Machines) markWith(ctx context.Context, lb *lbv1.LoadBalancer, name string) error {
+func (m *VirtualMachineReconciler) markWith(ctx context.Context, lb *lbv1.LoadBalancer, name string) error {
 	before := lb.DeepCopy()
 	metav1.SetMetaDataAnnotation(&lb.ObjectMeta, lbv1.GoesWithAnnotation, name)
 	if name == "" {
@@ -160,7 +160,7 @@ func (m *Machines) markWith(ctx context.Context, lb *lbv1.LoadBalancer, name str
 }
 
 // write stores a mark on a load balancer, and records an event if another client reverts it.
-func (m *Machines) write(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
+func (m *VirtualMachineReconciler) write(ctx context.Context, before, lb *lbv1.LoadBalancer) error {
 	err := m.marks.Write(ctx, m.Client, before, lb)
 	if undone, news := patch.ReportableError(err); news {
 		m.Recorder.Eventf(lb, nil, corev1.EventTypeWarning, faultlinev1.ReasonAnnotationsRemoved, "Mark", "%s", undone)
@@ -171,7 +171,7 @@ func (m *Machines) write(ctx context.Context, before, lb *lbv1.LoadBalancer) err
 	return nil
 }
 
-func (m *Machines) balancers(ctx context.Context, namespace string, by client.MatchingFields) ([]lbv1.LoadBalancer, error) {
+func (m *VirtualMachineReconciler) balancers(ctx context.Context, namespace string, by client.MatchingFields) ([]lbv1.LoadBalancer, error) {
 	list := &lbv1.LoadBalancerList{}
 	if err := m.Client.List(ctx, list, client.InNamespace(namespace), by); err != nil {
 		return nil, fmt.Errorf("listing load balancers: %w", err)
@@ -190,15 +190,15 @@ func removeFinalizer(ctx context.Context, c client.Client, without client.Object
 	return nil
 }
 
-// Instances reconciles instances of virtual machines.
-type Instances struct {
+// InstanceReconciler reconciles instances of virtual machines.
+type InstanceReconciler struct {
 	Client client.Client
 }
 
 // +kubebuilder:rbac:groups=kubevirt.io,resources=virtualmachineinstances,verbs=get;list;watch;patch
 
 // Reconcile removes the finalizer that Harvester's load balancer has added to every instance.
-func (i *Instances) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (i *InstanceReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	vmi, err := reconcile.Find(ctx, i.Client, req.NamespacedName, &kubevirtv1.VirtualMachineInstance{})
 	if err != nil || vmi == nil || !controllerutil.RemoveFinalizer(vmi, lbv1.VMIFinalizer) {
 		return ctrl.Result{}, err

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package guests
+package controllers
 
 import (
 	"context"
@@ -34,9 +34,9 @@ const (
 	goesWithField = "goesWith"
 )
 
-// SetupWithManager adds the controllers of virtual machines and their instances.
-func SetupWithManager(ctx context.Context, mgr ctrl.Manager, filter watch.Filter, options controller.Options) error {
-	m := &Machines{Client: mgr.GetClient(), Filter: filter, Recorder: manager.Recorder(mgr, "loadbalancer-virtualmachine")}
+// SetupGuestsWithManager adds the controllers of virtual machines and their instances.
+func SetupGuestsWithManager(ctx context.Context, mgr ctrl.Manager, filter watch.Filter, options controller.Options) error {
+	m := &VirtualMachineReconciler{Client: mgr.GetClient(), Filter: filter, Recorder: manager.Recorder(mgr, "loadbalancer-virtualmachine")}
 	if err := m.setup(ctx, mgr, options); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, filter watch.Filter
 			GenericFunc: func(event.GenericEvent) bool { return false },
 		})).
 		WithOptions(options).
-		Complete(&Orphans{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}); err != nil {
+		Complete(&OrphanReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).Named("loadbalancer-virtualmachineinstance").
@@ -58,10 +58,10 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, filter watch.Filter
 			return filter.Passes(o) && controllerutil.ContainsFinalizer(o, lbv1.VMIFinalizer)
 		}))).
 		WithOptions(options).
-		Complete(&Instances{Client: mgr.GetClient()})
+		Complete(&InstanceReconciler{Client: mgr.GetClient()})
 }
 
-func (m *Machines) setup(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+func (m *VirtualMachineReconciler) setup(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	type index struct {
 		kind   client.Object
 		field  string
@@ -101,7 +101,7 @@ func guestClusterOf(o client.Object) string {
 }
 
 // of returns the machines that a load balancer may be marked with.
-func (m *Machines) of(ctx context.Context, o client.Object) []reconcile.Request {
+func (m *VirtualMachineReconciler) of(ctx context.Context, o client.Object) []reconcile.Request {
 	var requests []reconcile.Request
 	if name := o.GetAnnotations()[lbv1.GoesWithAnnotation]; name != "" {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: o.GetNamespace(), Name: name}})

@@ -3,7 +3,7 @@
 
 //go:build full
 
-package guests_test
+package controllers_test
 
 import (
 	"testing"
@@ -16,7 +16,7 @@ import (
 
 func TestMarkBackoff(t *testing.T) {
 	// Not parallel to other tests, whose objects enqueue reconciles.
-	w := newFixture(t)
+	w := newGuestFixture(t)
 	quarrel, config := integration.User{T: t, G: w.WithT, Client: user}.Contention(apiServer, "")
 	w.config = config
 	w.start()
