@@ -15,7 +15,6 @@ import (
 
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/health"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/ippool"
 	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/migration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/watch"
@@ -50,7 +49,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := mgr.Add(takeover); err != nil {
 		return fmt.Errorf("adding the migration: %w", err)
 	}
-	if err := (&ippool.Reconciler{
+	if err := (&IPPoolReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: addresses, Recorder: manager.Recorder(mgr, "ippool"),
 		Filter: watch.Filter(o.WatchFilter),
 	}).SetupWithManager(ctx, mgr, watch.Concurrency(o.Pools)); err != nil {

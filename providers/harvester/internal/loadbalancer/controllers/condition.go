@@ -24,7 +24,7 @@ const (
 	noAvailableIP     = "no available IP"
 )
 
-// Reasons of the condition Ready when it is false.
+// Reasons of the condition Ready of a LoadBalancer when it is false.
 const (
 	// reasonNoPool surfaces when no IPPool suits the LoadBalancer, or the one that it names does not exist.
 	reasonNoPool = "NoPool"
@@ -44,13 +44,13 @@ const (
 	reasonNoBackends = "NoBackendServers"
 	// reasonUnhealthy surfaces when the health check succeeds for no virtual machine.
 	reasonUnhealthy = "BackendServersUnhealthy"
-	// reasonDeleting surfaces while the LoadBalancer is being deleted.
+	// reasonDeleting surfaces while the LoadBalancer is being deleted, or the IPPool, which has holders.
 	reasonDeleting = "Deleting"
 	// reasonReleaseFails surfaces when the address of a LoadBalancer that is being deleted cannot be released. It is retried.
 	reasonReleaseFails = "ReleaseFailed"
 )
 
-// problem is why a load balancer is not ready; zero if it is.
+// problem is why a load balancer or a pool is not ready; zero if it is.
 type problem struct{ reason, message string }
 
 // problemOf returns why a load balancer for virtual machines with an address, a Service and these endpoints is not ready.

@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ippool keeps the status of IPPools correct: the counts, the history and the condition Ready. The Allocator writes the holders
-// for load balancers; other clients write holders, too.
-package ippool
+package controllers
 
 import (
 	"context"
@@ -29,7 +27,7 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// Reasons of the condition Ready when it is false.
+// Reasons of the condition Ready of an IPPool when it is false.
 const (
 	// reasonRanges surfaces when spec.ranges has no address, or overlaps with an older IPPool.
 	reasonRanges = "RangesInvalid"
@@ -39,15 +37,14 @@ const (
 	reasonTwice = "AddressHeldTwice"
 	// reasonAnothers surfaces when the address of a LoadBalancer is recorded for another holder.
 	reasonAnothers = "AddressHeldByAnother"
-	// reasonDeleting surfaces while the IPPool is being deleted and has holders.
-	reasonDeleting = "Deleting"
 )
 
-// pause is the minimum interval between two settlements of a pool, because a pool changes with every allocation.
-const pause = time.Second
+// settlePause is the minimum interval between two settlements of a pool, because a pool changes with every allocation.
+const settlePause = time.Second
 
-// Reconciler reconciles IPPools.
-type Reconciler struct {
+// IPPoolReconciler keeps the status of IPPools correct: the counts, the history and the condition Ready. The Allocator writes the holders
+// for load balancers; other clients write holders, too.
+type IPPoolReconciler struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live      client.Reader
@@ -68,7 +65,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile updates the status of a pool.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (r *IPPoolReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	pool, err := reconcile.Find(ctx, r.Client, req.NamespacedName, &lbv1.IPPool{})
 	if err != nil {
 		return ctrl.Result{}, err
@@ -86,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 // updateStatus updates the status of a pool and returns the requeue interval; 0 for none.
-func (r *Reconciler) updateStatus(ctx context.Context, pool *lbv1.IPPool) (time.Duration, error) {
+func (r *IPPoolReconciler) updateStatus(ctx context.Context, pool *lbv1.IPPool) (time.Duration, error) {
 	deleting := !pool.DeletionTimestamp.IsZero()
 	if !deleting {
 		if err := r.prepare(ctx, pool); err != nil {
@@ -106,7 +103,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, pool *lbv1.IPPool) (time.
 		r.Addresses.Reread(pool.Name)
 	}
 	summary, err := r.Addresses.UpdateStatus(ctx, pool.Name, obstacles, func(s allocation.Summary) (reason, message string) {
-		why = whyNot(pool, obstacles, ippools.Unclear(pool, all.Items), s)
+		why = problemOfPool(pool, obstacles, ippools.Unclear(pool, all.Items), s)
 		return why.reason, why.message
 	})
 	if err != nil {
@@ -128,16 +125,16 @@ func (r *Reconciler) updateStatus(ctx context.Context, pool *lbv1.IPPool) (time.
 }
 
 // remainingPause returns the remaining pause of a pool.
-func (r *Reconciler) remainingPause(pool string) time.Duration {
+func (r *IPPoolReconciler) remainingPause(pool string) time.Duration {
 	last, ok := r.lastUpdate.Load(pool)
 	if !ok {
 		return 0
 	}
-	return pause - time.Since(last.(time.Time))
+	return settlePause - time.Since(last.(time.Time))
 }
 
 // prepare adds the finalizer and processes the release annotation.
-func (r *Reconciler) prepare(ctx context.Context, pool *lbv1.IPPool) error {
+func (r *IPPoolReconciler) prepare(ctx context.Context, pool *lbv1.IPPool) error {
 	if err := r.addFinalizer(ctx, pool); err != nil {
 		return err
 	}
@@ -145,7 +142,7 @@ func (r *Reconciler) prepare(ctx context.Context, pool *lbv1.IPPool) error {
 }
 
 // addFinalizer adds the finalizer that keeps the pool while it has holders.
-func (r *Reconciler) addFinalizer(ctx context.Context, pool *lbv1.IPPool) error {
+func (r *IPPoolReconciler) addFinalizer(ctx context.Context, pool *lbv1.IPPool) error {
 	before := pool.DeepCopy()
 	if !controllerutil.AddFinalizer(pool, lbv1.IPPoolFinalizer) {
 		return nil
@@ -160,7 +157,7 @@ func (r *Reconciler) addFinalizer(ctx context.Context, pool *lbv1.IPPool) error 
 }
 
 // removeFinalizer removes the finalizer with the resourceVersion that was read, so that a concurrent allocation is not lost.
-func (r *Reconciler) removeFinalizer(ctx context.Context, pool *lbv1.IPPool) error {
+func (r *IPPoolReconciler) removeFinalizer(ctx context.Context, pool *lbv1.IPPool) error {
 	before := pool.DeepCopy()
 	if !controllerutil.RemoveFinalizer(pool, lbv1.IPPoolFinalizer) {
 		return nil
@@ -171,10 +168,8 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, pool *lbv1.IPPool) err
 	return nil
 }
 
-// problem is why a pool is not ready; zero if it is.
-type problem struct{ reason, message string }
-
-func whyNot(pool *lbv1.IPPool, obstacles, unclear field.ErrorList, summary allocation.Summary) problem {
+// problemOfPool returns why a pool is not ready.
+func problemOfPool(pool *lbv1.IPPool, obstacles, unclear field.ErrorList, summary allocation.Summary) problem {
 	switch {
 	case !pool.DeletionTimestamp.IsZero() && summary.Held > 0:
 		return problem{reasonDeleting, fmt.Sprintf("%d addresses are held: delete the load balancers and machines that hold them", summary.Held)}

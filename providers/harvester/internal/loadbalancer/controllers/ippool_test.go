@@ -1,65 +1,33 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ippool_test
+package controllers_test
 
 import (
 	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/ippool"
-	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/controllers"
 	"github.com/faultline-io/faultline/shared/integration"
-	"github.com/faultline-io/faultline/shared/testenv"
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// All tests share a real API server. Each test has its own addresses, pools and manager, which ignores those of others: only one manager
-// may allocate addresses.
-var (
-	apiServer *rest.Config
-	scheme    = runtime.NewScheme()
-	user      client.WithWatch
-)
-
-// timeout is generous, for a busy machine.
-const timeout = 2 * time.Minute
-
-func TestMain(m *testing.M) {
-	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, lbv1.AddToScheme)
-	utilruntime.Must(kinds.AddToScheme(scheme))
-	crds, err := simulator.CRDs()
-	utilruntime.Must(err)
-	testenv.Main(m, testenv.Options{Scheme: scheme, CRDs: crds}, func(env *envtest.Environment) (err error) {
-		apiServer = rest.CopyConfig(env.Config)
-		apiServer.QPS, apiServer.RateLimiter = -1, nil
-		user, err = client.NewWithWatch(apiServer, client.Options{Scheme: scheme})
-		return err
-	})
-}
-
-// fixture is a test with a manager.
-type fixture struct {
+// poolFixture is a test with a manager of pools. It ignores the pools of other tests, because only one manager may allocate addresses.
+type poolFixture struct {
 	*WithT
 	t *testing.T
 	// name is the label value of its pools.
@@ -68,31 +36,32 @@ type fixture struct {
 	events    *events.FakeRecorder
 }
 
-var worlds atomic.Int32
+// poolFixtures counts the fixtures.
+var poolFixtures atomic.Int32
 
-// newFixture starts a manager with interceptors for its writes.
-func newFixture(t *testing.T, disturb ...interceptor.Funcs) *fixture {
+// newPoolFixture starts a manager with interceptors for its writes.
+func newPoolFixture(t *testing.T, disturb ...interceptor.Funcs) *poolFixture {
 	t.Helper()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(timeout)
-	w := &fixture{WithT: g, t: t, name: fmt.Sprintf("test-%d", worlds.Add(1)), events: events.NewFakeRecorder(1000)}
+	w := &poolFixture{WithT: g, t: t, name: fmt.Sprintf("test-%d", poolFixtures.Add(1)), events: events.NewFakeRecorder(1000)}
 	options := ctrl.Options{Scheme: scheme, NewClient: integration.NewInterceptedClient(disturb...)}
 	integration.Start(t, apiServer, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {
 		w.addresses = ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader())
-		r := &ippool.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: w.addresses, Recorder: w.events, Filter: watch.Filter(w.name)}
+		r := &controllers.IPPoolReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: w.addresses, Recorder: w.events, Filter: watch.Filter(w.name)}
 		return r.SetupWithManager(ctx, mgr, watch.Concurrency(4))
 	})
 	return w
 }
 
-func (w *fixture) create(o client.Object) {
+func (w *poolFixture) create(o client.Object) {
 	w.t.Helper()
 	o.SetLabels(map[string]string{clusterv1.WatchLabel: w.name})
 	w.Expect(user.Create(w.t.Context(), o)).To(Succeed())
 }
 
 // pool creates a pool with these subnets.
-func (w *fixture) pool(name string, subnets ...string) *lbv1.IPPool {
+func (w *poolFixture) pool(name string, subnets ...string) *lbv1.IPPool {
 	w.t.Helper()
 	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	for _, subnet := range subnets {
@@ -102,7 +71,7 @@ func (w *fixture) pool(name string, subnets ...string) *lbv1.IPPool {
 	return pool
 }
 
-func (w *fixture) get(name string) *lbv1.IPPool {
+func (w *poolFixture) get(name string) *lbv1.IPPool {
 	w.t.Helper()
 	pool := &lbv1.IPPool{}
 	w.Expect(user.Get(w.t.Context(), client.ObjectKey{Name: name}, pool)).To(Succeed())
@@ -110,7 +79,7 @@ func (w *fixture) get(name string) *lbv1.IPPool {
 }
 
 // waitForReady waits until the condition has the reason, "" for a pool that is ready, and returns its message.
-func (w *fixture) waitForReady(name, reason string) (message string) {
+func (w *poolFixture) waitForReady(name, reason string) (message string) {
 	w.t.Helper()
 	w.Eventually(func(g Gomega) {
 		conditions := w.get(name).Status.Conditions
@@ -124,7 +93,7 @@ func (w *fixture) waitForReady(name, reason string) (message string) {
 	return message
 }
 
-func (w *fixture) change(name string, change func(*lbv1.IPPool)) {
+func (w *poolFixture) change(name string, change func(*lbv1.IPPool)) {
 	w.t.Helper()
 	w.Eventually(func() error {
 		pool := w.get(name)
@@ -135,7 +104,7 @@ func (w *fixture) change(name string, change func(*lbv1.IPPool)) {
 
 func TestPoolCountsAndFinalizer(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newPoolFixture(t)
 	// The sample of the proposal has 257 addresses, one of them held.
 	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "sample"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{
 		{RangeStart: "172.16.231.10", RangeEnd: "172.16.231.13", Subnet: "172.16.231.0/24"}, {Subnet: "172.16.232.0/24"},
@@ -162,7 +131,7 @@ func TestPoolCountsAndFinalizer(t *testing.T) {
 
 func TestEditedCountsAndHistoryAreCorrected(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newPoolFixture(t)
 	w.pool("byhand", "10.30.0.0/24")
 	w.waitForReady("byhand", "")
 	w.change("byhand", func(pool *lbv1.IPPool) {
@@ -183,7 +152,7 @@ func TestEditedCountsAndHistoryAreCorrected(t *testing.T) {
 
 func TestInvalidPoolReportsField(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newPoolFixture(t)
 	w.pool("wrong", "10.32.0.0")
 	w.Expect(w.waitForReady("wrong", "RangesInvalid")).To(And(ContainSubstring("spec.ranges[0]"), ContainSubstring("no addresses are allocated")))
 	w.change("wrong", func(pool *lbv1.IPPool) { pool.Spec.Ranges[0].Subnet = "10.32.0.0/24" })
@@ -201,7 +170,7 @@ func TestInvalidPoolReportsField(t *testing.T) {
 
 func TestLaterOfConflictingPoolsReportsConflict(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newPoolFixture(t)
 	scope := []lbv1.Tuple{{Project: "*", Namespace: "unclear", GuestCluster: "*"}}
 	for i, name := range []string{"unclear-a", "unclear-b"} {
 		w.create(&lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: lbv1.IPPoolSpec{
@@ -216,7 +185,7 @@ func TestLaterOfConflictingPoolsReportsConflict(t *testing.T) {
 
 func TestReleaseAnnotation(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newPoolFixture(t)
 	w.pool("hand", "fd00:34::/64")
 	w.create(&lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "lives"}})
 	for _, id := range []string{"default/lives", "default/gone"} {
@@ -237,12 +206,12 @@ func TestReleaseAnnotation(t *testing.T) {
 
 func TestConcurrentReleaseAnnotation(t *testing.T) {
 	t.Parallel()
-	var w *fixture
+	var w *poolFixture
 	ask := func(asked string) {
 		w.change("requests", func(pool *lbv1.IPPool) { metav1.SetMetaDataAnnotation(&pool.ObjectMeta, lbv1.ReleaseAnnotation, asked) })
 	}
 	var armed atomic.Bool
-	w = newFixture(t, interceptor.Funcs{
+	w = newPoolFixture(t, interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
 			if _, whole := o.(*lbv1.IPPool); !whole || !armed.Swap(false) {
 				return c.Patch(ctx, o, patch, options...)
@@ -274,7 +243,7 @@ func TestConcurrentReleaseAnnotation(t *testing.T) {
 // Clients that may write pools may write any holder.
 func TestInvalidHolderDoesNotBlockRepair(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newPoolFixture(t)
 	w.create(&lbv1.LoadBalancer{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "beside"},
 		Status:     lbv1.LoadBalancerStatus{AllocatedAddress: lbv1.AllocatedAddress{IPPool: "beside", IP: "10.49.0.9"}},
@@ -297,7 +266,7 @@ func TestInvalidHolderDoesNotBlockRepair(t *testing.T) {
 // A manager may end between two writes, or be replaced by another one with a stale cache.
 func TestLoadBalancerWithTwoAddressesKeepsThatOfService(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newPoolFixture(t)
 	w.create(&lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "twice"}})
 	w.create(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "twice"}, Spec: corev1.ServiceSpec{
 		Type: corev1.ServiceTypeLoadBalancer, LoadBalancerIP: "10.35.0.9", Ports: []corev1.ServicePort{{Port: 80}},
@@ -311,7 +280,7 @@ func TestLoadBalancerWithTwoAddressesKeepsThatOfService(t *testing.T) {
 
 func TestTheCountsOfALargePoolFollow(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newPoolFixture(t)
 	w.pool("large", "10.36.0.0/20")
 	w.change("large", func(pool *lbv1.IPPool) {
 		pool.Status.Allocated = map[string]string{}

@@ -3,7 +3,7 @@
 
 //go:build full
 
-package ippool_test
+package controllers_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
-	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/ippool"
+	"github.com/faultline-io/faultline/providers/harvester/internal/loadbalancer/controllers"
 	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/watch"
@@ -23,9 +23,9 @@ func TestPoolWriteBackoff(t *testing.T) {
 	// Not parallel to other tests, whose pools the policy would change.
 	person := integration.NewUser(t, user, timeout)
 	quarrel, config := person.Contention(apiServer, "")
-	w := &fixture{WithT: person.G, t: t, name: "quarrel"}
+	w := &poolFixture{WithT: person.G, t: t, name: "quarrel"}
 	integration.Start(t, config, user.RESTMapper(), ctrl.Options{Scheme: scheme}, func(ctx context.Context, mgr ctrl.Manager) error {
-		r := &ippool.Reconciler{
+		r := &controllers.IPPoolReconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Addresses: ipam.NewAllocator(mgr.GetClient(), mgr.GetAPIReader()),
 			Recorder: manager.Recorder(mgr, "ippool"), Filter: watch.Filter(w.name),
 		}

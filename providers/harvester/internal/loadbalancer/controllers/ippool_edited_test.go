@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ippool_test
+package controllers_test
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 )
 
 // balancer creates a load balancer that shows an address of the pool.
-func (w *fixture) balancer(pool, name string) (id, address string) {
+func (w *poolFixture) balancer(pool, name string) (id, address string) {
 	w.t.Helper()
 	id = "default/" + name
 	claimed, err := w.addresses.Claim(w.t.Context(), pool, id)
@@ -31,7 +31,7 @@ func (w *fixture) balancer(pool, name string) (id, address string) {
 }
 
 // exhaust claims addresses until none is free, and returns them.
-func (w *fixture) exhaust(pool, prefix string) (all []string) {
+func (w *poolFixture) exhaust(pool, prefix string) (all []string) {
 	w.t.Helper()
 	for i := 0; ; i++ {
 		claimed, err := w.addresses.Claim(w.t.Context(), pool, fmt.Sprintf("%s-%d", prefix, i))
@@ -44,14 +44,14 @@ func (w *fixture) exhaust(pool, prefix string) (all []string) {
 }
 
 // waitForHolder waits until the pool records the holder of an address.
-func (w *fixture) waitForHolder(pool, address, id string) {
+func (w *poolFixture) waitForHolder(pool, address, id string) {
 	w.t.Helper()
 	w.Eventually(func() map[string]string { return w.get(pool).Status.Allocated }).Should(HaveKeyWithValue(address, id))
 }
 
 func TestRemovedAllocationIsRestored(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newPoolFixture(t)
 	w.pool("taken-out", "10.37.0.0/28")
 	w.waitForReady("taken-out", "")
 	id, address := w.balancer("taken-out", "taken-out")
@@ -73,7 +73,7 @@ func TestRemovedAllocationIsRestored(t *testing.T) {
 
 func TestChangedHolderDoesNotGetAddress(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newPoolFixture(t)
 	w.pool("changed", "10.38.0.0/28")
 	w.waitForReady("changed", "")
 	id, address := w.balancer("changed", "changed")
@@ -97,7 +97,7 @@ func TestChangedHolderDoesNotGetAddress(t *testing.T) {
 
 func TestHoldersOfDeletedBlockKeepAddresses(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newPoolFixture(t)
 	w.pool("blocks", "10.39.0.0/21")
 	w.change("blocks", func(pool *lbv1.IPPool) {
 		pool.Status.Allocated = map[string]string{}
@@ -129,7 +129,7 @@ func TestHoldersOfDeletedBlockKeepAddresses(t *testing.T) {
 
 func TestNewPoolRecordsShownAddresses(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
+	w := newPoolFixture(t)
 	w.create(&lbv1.LoadBalancer{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "earlier"},
 		Status:     lbv1.LoadBalancerStatus{AllocatedAddress: lbv1.AllocatedAddress{IP: "10.40.0.5"}},

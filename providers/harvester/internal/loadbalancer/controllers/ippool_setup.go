@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ippool
+package controllers
 
 import (
 	"context"
@@ -22,17 +22,17 @@ import (
 )
 
 // SetupWithManager adds the controller.
-func (r *Reconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
+func (r *IPPoolReconciler) SetupWithManager(_ context.Context, mgr ctrl.Manager, options controller.Options) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&lbv1.IPPool{}).
 		WithOptions(options).
 		Watches(&lbv1.IPPool{}, handler.EnqueueRequestsFromMapFunc(r.others), builder.WithPredicates(specChanged())).
-		WatchesMetadata(&lbv1.IPPoolBlock{}, handler.EnqueueRequestsFromMapFunc(poolOf)).
+		WatchesMetadata(&lbv1.IPPoolBlock{}, handler.EnqueueRequestsFromMapFunc(poolOfBlock)).
 		Complete(r)
 }
 
-// poolOf enqueues the pool of a block.
-func poolOf(_ context.Context, o client.Object) []reconcile.Request {
+// poolOfBlock enqueues the pool of a block.
+func poolOfBlock(_ context.Context, o client.Object) []reconcile.Request {
 	for _, owner := range o.GetOwnerReferences() {
 		if owner.Kind == "IPPool" {
 			return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: owner.Name}}}
@@ -42,7 +42,7 @@ func poolOf(_ context.Context, o client.Object) []reconcile.Request {
 }
 
 // others enqueues the other pools, whose obstacles may depend on the pool.
-func (r *Reconciler) others(ctx context.Context, o client.Object) []reconcile.Request {
+func (r *IPPoolReconciler) others(ctx context.Context, o client.Object) []reconcile.Request {
 	return watch.Requests(ctx, r.Client, &lbv1.IPPoolList{}, func(other *lbv1.IPPool) bool {
 		if other.Name == o.GetName() {
 			return false

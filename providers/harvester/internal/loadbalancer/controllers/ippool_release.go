@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package ippool
+package controllers
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 
 // releaseByHand processes the release annotation, "<address>: <namespace>/<name>": it releases an address of a load balancer that no
 // longer exists. In any case it removes the annotation.
-func (r *Reconciler) releaseByHand(ctx context.Context, pool *lbv1.IPPool) error {
+func (r *IPPoolReconciler) releaseByHand(ctx context.Context, pool *lbv1.IPPool) error {
 	asked, ok := pool.Annotations[lbv1.ReleaseAnnotation]
 	if !ok {
 		return nil
@@ -32,7 +32,7 @@ func (r *Reconciler) releaseByHand(ctx context.Context, pool *lbv1.IPPool) error
 	if err != nil {
 		return err
 	}
-	switch err := r.Client.Patch(ctx, pool, done(asked)); {
+	switch err := r.Client.Patch(ctx, pool, removal(asked)); {
 	case apierrors.IsInvalid(err): // it was removed or changed concurrently
 		return nil
 	case err != nil:
@@ -42,9 +42,9 @@ func (r *Reconciler) releaseByHand(ctx context.Context, pool *lbv1.IPPool) error
 	return nil
 }
 
-// done removes the annotation if it still has this value: the pool may be stale. It does not compare the resourceVersion, which changes
+// removal removes the release annotation if it still has this value: the pool may be stale. It does not compare the resourceVersion, which changes
 // with every allocation.
-func done(asked string) client.Patch {
+func removal(asked string) client.Patch {
 	path := "/metadata/annotations/" + strings.ReplaceAll(lbv1.ReleaseAnnotation, "/", "~1")
 	body, err := json.Marshal([]map[string]string{{"op": "test", "path": path, "value": asked}, {"op": "remove", "path": path}})
 	utilruntime.Must(err) // strings can always be encoded
@@ -52,7 +52,7 @@ func done(asked string) client.Patch {
 }
 
 // release returns a description of the result.
-func (r *Reconciler) release(ctx context.Context, pool, asked string) (string, error) {
+func (r *IPPoolReconciler) release(ctx context.Context, pool, asked string) (string, error) {
 	address, id, _ := cutLast(asked, ":")
 	addr, err := netip.ParseAddr(strings.TrimSpace(address))
 	namespace, name, ok := strings.Cut(strings.TrimSpace(id), "/")
@@ -78,7 +78,7 @@ func (r *Reconciler) release(ctx context.Context, pool, asked string) (string, e
 
 // balancer returns the load balancer, or nil. Holders may have names that are invalid for load balancers: machines use such names on
 // purpose, and other clients write holders, too. An API server rejects requests for invalid names.
-func (r *Reconciler) balancer(ctx context.Context, key client.ObjectKey) (*lbv1.LoadBalancer, error) {
+func (r *IPPoolReconciler) balancer(ctx context.Context, key client.ObjectKey) (*lbv1.LoadBalancer, error) {
 	if len(validation.IsDNS1123Label(key.Namespace)) > 0 || len(validation.IsDNS1123Subdomain(key.Name)) > 0 {
 		return nil, nil
 	}
@@ -95,7 +95,7 @@ func cutLast(s, separator string) (before, after string, ok bool) {
 }
 
 // inUse returns the addresses of a load balancer according to its status and its Service.
-func (r *Reconciler) inUse(ctx context.Context, id string) (addresses []netip.Addr, known bool, _ error) {
+func (r *IPPoolReconciler) inUse(ctx context.Context, id string) (addresses []netip.Addr, known bool, _ error) {
 	namespace, name, ok := strings.Cut(id, "/")
 	if !ok {
 		return nil, false, nil
