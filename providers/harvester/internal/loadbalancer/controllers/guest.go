@@ -23,9 +23,9 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// VirtualMachineReconciler deletes the load balancers of a guest cluster that is being removed, after its machines, because its cloud provider
-// no longer runs. It needs no finalizer on virtual machines for that, and removes those that Harvester's load balancer has added earlier. It
-// reads only the metadata of virtual machines.
+// VirtualMachineReconciler deletes the load balancers of a guest cluster that is being removed, after its machines, because its cloud
+// provider no longer runs. It needs no finalizer on virtual machines for that, and removes those that Harvester's load balancer has added
+// earlier. It reads only the metadata of virtual machines.
 type VirtualMachineReconciler struct {
 	Client client.Client
 	// Filter ignores load balancers of other managers.

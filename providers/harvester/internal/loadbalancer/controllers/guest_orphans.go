@@ -17,8 +17,8 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// OrphanReconciler reconciles the load balancers that exist when the manager starts: a guest cluster may have been removed, with its machines,
-// while no manager was running.
+// OrphanReconciler reconciles the load balancers that exist when the manager starts: a guest cluster may have been removed, with its
+// machines, while no manager was running.
 type OrphanReconciler struct {
 	Client client.Client
 	// Live reads from the API server.
@@ -49,8 +49,8 @@ func (o *OrphanReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	return ctrl.Result{}, nil
 }
 
-// mayBeOrphan reports whether a load balancer belongs to a guest cluster that is known to have had machines here. VirtualMachineReconciler handles a load
-// balancer that is deleted with a machine.
+// mayBeOrphan reports whether a load balancer belongs to a guest cluster that is known to have had machines here. VirtualMachineReconciler
+// handles a load balancer that is deleted with a machine.
 func mayBeOrphan(lb *lbv1.LoadBalancer) bool {
 	return guestClusterOf(lb) != "" && lb.DeletionTimestamp.IsZero() && lb.Annotations[lbv1.MachinesSeenAnnotation] == "true" &&
 		lb.Annotations[lbv1.GoesWithAnnotation] == ""

@@ -42,8 +42,8 @@ func (r *IPPoolReconciler) releaseByHand(ctx context.Context, pool *lbv1.IPPool)
 	return nil
 }
 
-// removal removes the release annotation if it still has this value: the pool may be stale. It does not compare the resourceVersion, which changes
-// with every allocation.
+// removal removes the release annotation if it still has this value: the pool may be stale. It does not compare the resourceVersion, which
+// changes with every allocation.
 func removal(asked string) client.Patch {
 	path := "/metadata/annotations/" + strings.ReplaceAll(lbv1.ReleaseAnnotation, "/", "~1")
 	body, err := json.Marshal([]map[string]string{{"op": "test", "path": path, "value": asked}, {"op": "remove", "path": path}})

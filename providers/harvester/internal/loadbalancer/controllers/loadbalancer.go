@@ -1,10 +1,10 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllers has the controllers of the load balancer manager. That of LoadBalancers allocates addresses to them, and connects those
-// for virtual machines to the machines: with a Service that kube-vip announces, and EndpointSlices of the healthy machines. A load balancer
-// for a Service of a guest cluster is only an address, which is announced there. Add wires all controllers: main and the integration tests
-// use it, so that they run the same code.
+// Package controllers has the controllers of the load balancer manager. That of LoadBalancers allocates addresses to them, and connects
+// those for virtual machines to the machines: with a Service that kube-vip announces, and EndpointSlices of the healthy machines. A load
+// balancer for a Service of a guest cluster is only an address, which is announced there. Add wires all controllers: main and the
+// integration tests use it, so that they run the same code.
 package controllers
 
 import (
