@@ -18,7 +18,6 @@ import (
 
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3cluster"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3data"
-	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3datatemplate"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3machine"
 	"github.com/faultline-io/faultline/providers/metal3/internal/hosts"
 	"github.com/faultline-io/faultline/providers/metal3/internal/placement"
@@ -100,7 +99,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 // addData adds the controllers that render metadata and network data.
 func addData(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	if err := (&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: manager.Recorder(mgr, "metal3datatemplate")}).
+	if err := (&metal3data.TemplateReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: manager.Recorder(mgr, "metal3datatemplate")}).
 		SetupWithManager(ctx, mgr, o.WatchFilter, watch.Concurrency(o.DataTemplates)); err != nil {
 		return fmt.Errorf("adding Metal3DataTemplate controller: %w", err)
 	}

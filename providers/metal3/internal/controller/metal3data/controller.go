@@ -1,7 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metal3data claims addresses for machines and renders their metaData and networkData to Secrets.
+// Package metal3data has the controllers from a claim to Secrets: that of Metal3DataTemplates creates a Metal3Data for every
+// Metal3DataClaim, and that of Metal3Datas claims addresses for the machine and renders its metaData and networkData to Secrets.
 package metal3data
 
 import (

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3datatemplate"
+	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3data"
 )
 
 const plain = `
@@ -58,7 +58,7 @@ func TestClaimIsRenderedToSecrets(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	mgr := f.start()
-	f.Expect((&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}).
+	f.Expect((&metal3data.TemplateReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}).
 		SetupWithManager(t.Context(), mgr, "", controller.Options{MaxConcurrentReconciles: 5})).To(Succeed())
 	f.template(plain)
 	f.host("h-1")

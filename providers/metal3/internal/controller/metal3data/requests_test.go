@@ -21,7 +21,6 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3data"
-	"github.com/faultline-io/faultline/providers/metal3/internal/controller/metal3datatemplate"
 )
 
 // counter counts a client's requests by verb and resource, and rejected ones separately: requests based on a stale cache are
@@ -66,7 +65,7 @@ func TestRequests(t *testing.T) {
 			return client.New(cfg, o)
 		}
 	})
-	f.Expect((&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}).
+	f.Expect((&metal3data.TemplateReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}).
 		SetupWithManager(t.Context(), mgr, "", controller.Options{MaxConcurrentReconciles: 5})).To(Succeed())
 	f.template(plain)
 	for i := range machines {
@@ -132,7 +131,7 @@ func TestTakeover(t *testing.T) {
 	}
 	before := f.versions(template, claim, data)
 	mgr := f.start()
-	f.Expect((&metal3datatemplate.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}).
+	f.Expect((&metal3data.TemplateReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}).
 		SetupWithManager(t.Context(), mgr, "", controller.Options{})).To(Succeed())
 	f.Consistently(func() []string { return f.versions(template, claim, data) }, "1s").Should(Equal(before))
 }

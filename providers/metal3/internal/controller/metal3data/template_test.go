@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package metal3datatemplate_test
+package metal3data_test
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 
 func TestClaimGetsData(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := newTemplateFixture(t)
 	f.start()
 	template, claim := f.template("t"), f.claim("t", "m-1")
 	data := f.waitForData(claim)
@@ -53,7 +53,7 @@ func TestClaimGetsData(t *testing.T) {
 func TestManyClaimsGetDifferentIndexes(t *testing.T) {
 	t.Parallel()
 	const n = 60
-	f := newFixture(t)
+	f := newTemplateFixture(t)
 	f.start()
 	template := f.template("t")
 	seen := map[int32]string{}
@@ -80,7 +80,7 @@ func TestManyClaimsGetDifferentIndexes(t *testing.T) {
 
 func TestIndexIsReusedAfterDeletion(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := newTemplateFixture(t)
 	f.start()
 	f.template("t")
 	first, second := f.claim("t", "m-1"), f.claim("t", "m-2")
@@ -102,7 +102,7 @@ func TestIndexIsReusedAfterDeletion(t *testing.T) {
 // Deleting the claim of a running machine must not delete its data.
 func TestDataIsKeptWhileInUse(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := newTemplateFixture(t)
 	f.start()
 	f.template("t")
 	claim := f.claim("t", "m-1")
@@ -120,7 +120,7 @@ func TestDataIsKeptWhileInUse(t *testing.T) {
 
 func TestTemplateWaitsForItsClaims(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := newTemplateFixture(t)
 	f.start()
 	template := f.template("t")
 	claim := f.claim("t", "m-1")
@@ -139,9 +139,9 @@ func TestTemplateWaitsForItsClaims(t *testing.T) {
 	f.waitForDeletion(template)
 }
 
-func TestMissingTemplate(t *testing.T) {
+func TestClaimOfMissingTemplate(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := newTemplateFixture(t)
 	f.start()
 	claim, other := f.claim("t", "m-1"), f.claim("t", "m-2")
 	f.Expect(f.waitForError(claim)).To(Equal("Metal3DataTemplate t does not exist: create it"))
@@ -155,7 +155,7 @@ func TestMissingTemplate(t *testing.T) {
 
 func TestClaimWithoutMachine(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := newTemplateFixture(t)
 	f.start()
 	f.template("t")
 	claim := &infrav1.Metal3DataClaim{ObjectMeta: f.meta("m-1"), Spec: infrav1.Metal3DataClaimSpec{Template: corev1.ObjectReference{Name: "t"}}}
@@ -164,12 +164,12 @@ func TestClaimWithoutMachine(t *testing.T) {
 }
 
 // A cluster is paused while it is moved: its claims have data, but no status until the pause ends.
-func TestPausedCluster(t *testing.T) {
+func TestClaimsOfPausedCluster(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := newTemplateFixture(t)
 	cluster := &clusterv1.Cluster{ObjectMeta: f.meta("c")}
 	pause := func(paused bool) {
-		update(f, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(paused) })
+		update(f.fixture, cluster, func(cluster *clusterv1.Cluster) { cluster.Spec.Paused = ptr.To(paused) })
 	}
 	pause(true)
 	f.template("t")
@@ -190,7 +190,7 @@ func TestPausedCluster(t *testing.T) {
 // Data without a claim would hold its index and its addresses forever.
 func TestOrphanedDataIsDeleted(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := newTemplateFixture(t)
 	f.start()
 	f.template("t")
 	orphan := &infrav1.Metal3Data{ObjectMeta: f.meta("t-0"), Spec: infrav1.Metal3DataSpec{
@@ -203,7 +203,7 @@ func TestOrphanedDataIsDeleted(t *testing.T) {
 // The name is taken by an object that the cache does not list for the template.
 func TestTakenName(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := newTemplateFixture(t)
 	f.create(&infrav1.Metal3Data{ObjectMeta: f.meta("t-0"), Spec: infrav1.Metal3DataSpec{
 		Template: corev1.ObjectReference{Name: "another"}, Claim: corev1.ObjectReference{Name: "m-0"},
 	}})
@@ -219,7 +219,7 @@ func TestRestartAfterEveryRequest(t *testing.T) {
 	for stopAfter := range int32(8) {
 		t.Run(fmt.Sprintf("after request %d", stopAfter), func(t *testing.T) {
 			t.Parallel()
-			f := newFixture(t)
+			f := newTemplateFixture(t)
 			f.template("t")
 			claims := []*infrav1.Metal3DataClaim{f.claim("t", "m-1"), f.claim("t", "m-2")}
 			stop := f.start(failAfter(stopAfter))
@@ -274,7 +274,7 @@ func failAfter(n int32) interceptor.Funcs {
 func TestTwoManagers(t *testing.T) {
 	t.Parallel()
 	const n = 40
-	f := newFixture(t)
+	f := newTemplateFixture(t)
 	f.template("t")
 	f.start()
 	f.start()
@@ -299,7 +299,7 @@ func TestTwoManagers(t *testing.T) {
 // A quota is reported to the user, and data is created once it is raised.
 func TestQuota(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := newTemplateFixture(t)
 	var full atomic.Bool
 	full.Store(true)
 	f.start(interceptor.Funcs{

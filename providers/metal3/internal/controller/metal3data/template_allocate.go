@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package metal3datatemplate
+package metal3data
 
 import (
 	"context"
@@ -28,7 +28,7 @@ import (
 // claim: the claim is only written at the resourceVersion that was read, so that a manager with a stale cache cannot record a
 // second name, and a manager that stopped in between finds the name after its restart. If data of that name belongs to another
 // claim, allocate tries the next index.
-func (r *Reconciler) allocate(ctx context.Context, s *scope, a *assignment) error {
+func (r *TemplateReconciler) allocate(ctx context.Context, s *templateScope, a *assignment) error {
 	machine := machineOf(a.claim)
 	if problem := allocationProblem(s, machine); problem != "" && a.data == nil {
 		return r.reportError(ctx, a.claim, problem)
@@ -52,7 +52,7 @@ func (r *Reconciler) allocate(ctx context.Context, s *scope, a *assignment) erro
 }
 
 // allocationProblem returns why no data can be created for the claim, or "".
-func allocationProblem(s *scope, machine *metav1.OwnerReference) string {
+func allocationProblem(s *templateScope, machine *metav1.OwnerReference) string {
 	switch {
 	case s.template == nil:
 		return fmt.Sprintf("Metal3DataTemplate %s does not exist: create it", s.key.Name)
@@ -72,7 +72,7 @@ func recorded(a *assignment) bool {
 }
 
 // record writes the name of the existing or future data to the claim.
-func (r *Reconciler) record(ctx context.Context, a *assignment) error {
+func (r *TemplateReconciler) record(ctx context.Context, a *assignment) error {
 	if recorded(a) {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (r *Reconciler) record(ctx context.Context, a *assignment) error {
 }
 
 // create creates the data and returns the name of the claim that owns it, which is another claim if the name was taken.
-func (r *Reconciler) create(ctx context.Context, s *scope, a *assignment, machine *metav1.OwnerReference) (string, error) {
+func (r *TemplateReconciler) create(ctx context.Context, s *templateScope, a *assignment, machine *metav1.OwnerReference) (string, error) {
 	data := newData(s.template, a.claim, a.index, machine)
 	err := r.Client.Create(ctx, data)
 	switch {
@@ -120,7 +120,7 @@ func (r *Reconciler) create(ctx context.Context, s *scope, a *assignment, machin
 }
 
 // reportError reports in the status why the claim has no data.
-func (r *Reconciler) reportError(ctx context.Context, claim *infrav1.Metal3DataClaim, message string) error {
+func (r *TemplateReconciler) reportError(ctx context.Context, claim *infrav1.Metal3DataClaim, message string) error {
 	p := patch.From(claim)
 	claim.Status.ErrorMessage = ptr.To(message)
 	if err := p.Apply(ctx, r.Client, claim); err != nil {

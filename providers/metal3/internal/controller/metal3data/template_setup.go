@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package metal3datatemplate
+package metal3data
 
 import (
 	"context"
@@ -27,10 +27,10 @@ import (
 const templateIndex = "spec.template.name"
 
 // SetupWithManager adds the controller to the manager.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
+func (r *TemplateReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter, r.clock = watch.Filter(watchFilter), clock.RealClock{}
 	log := ctrl.LoggerFrom(ctx)
-	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := indexByTemplate(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).
@@ -45,7 +45,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Complete(r)
 }
 
-func index(ctx context.Context, indexer client.FieldIndexer) error {
+func indexByTemplate(ctx context.Context, indexer client.FieldIndexer) error {
 	for _, kind := range []client.Object{&infrav1.Metal3DataClaim{}, &infrav1.Metal3Data{}} {
 		if err := indexer.IndexField(ctx, kind, templateIndex, func(o client.Object) []string { return []string{templateName(o)} }); err != nil {
 			return fmt.Errorf("indexing %T by its template: %w", kind, err)
@@ -75,7 +75,7 @@ func specOrFinalizersChanged() predicate.Predicate {
 
 // createdOrDeleted drops updates, because the relevant fields of data are immutable. Deleted data no longer has to appear in the
 // cache.
-func (r *Reconciler) createdOrDeleted() predicate.Predicate {
+func (r *TemplateReconciler) createdOrDeleted() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(event.UpdateEvent) bool { return false },
 		DeleteFunc: func(e event.DeleteEvent) bool {
@@ -94,7 +94,7 @@ func templateOf(_ context.Context, o client.Object) []reconcile.Request {
 }
 
 // templateOfMachine returns the template of the machine's claim, which has the name of the machine.
-func (r *Reconciler) templateOfMachine(ctx context.Context, machine client.Object) []reconcile.Request {
+func (r *TemplateReconciler) templateOfMachine(ctx context.Context, machine client.Object) []reconcile.Request {
 	claim := &infrav1.Metal3DataClaim{}
 	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(machine), claim); err != nil {
 		return nil // the claim was deleted before the machine, as expected
@@ -102,7 +102,7 @@ func (r *Reconciler) templateOfMachine(ctx context.Context, machine client.Objec
 	return templateOf(ctx, claim)
 }
 
-func (r *Reconciler) templatesOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
+func (r *TemplateReconciler) templatesOfCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
 	claims := &infrav1.Metal3DataClaimList{}
 	if err := r.Client.List(ctx, claims, client.InNamespace(cluster.GetNamespace()),
 		client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.GetName()}); err != nil {

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package metal3datatemplate
+package metal3data
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 // release deletes the data of a claim that is being deleted, and removes the claim's finalizer once the data is deleted. Until
 // then its index and its addresses are not free.
-func (r *Reconciler) release(ctx context.Context, a *assignment) error {
+func (r *TemplateReconciler) release(ctx context.Context, a *assignment) error {
 	claim := a.claim
 	if controllerutil.ContainsFinalizer(claim, infrav1.MachineFinalizer) {
 		needed, err := r.machineExists(ctx, claim)
@@ -41,7 +41,7 @@ func (r *Reconciler) release(ctx context.Context, a *assignment) error {
 }
 
 // machineExists reports whether the machine of the claim exists.
-func (r *Reconciler) machineExists(ctx context.Context, claim *infrav1.Metal3DataClaim) (bool, error) {
+func (r *TemplateReconciler) machineExists(ctx context.Context, claim *infrav1.Metal3DataClaim) (bool, error) {
 	owner := machineOf(claim)
 	if owner == nil {
 		return false, nil
@@ -58,7 +58,7 @@ func (r *Reconciler) machineExists(ctx context.Context, claim *infrav1.Metal3Dat
 
 // releaseOrphan deletes data whose claim was deleted without it. It reads the claim from the API server: data is newer than its
 // claim, but the two caches are not synchronized.
-func (r *Reconciler) releaseOrphan(ctx context.Context, data *infrav1.Metal3Data) error {
+func (r *TemplateReconciler) releaseOrphan(ctx context.Context, data *infrav1.Metal3Data) error {
 	claim := client.ObjectKey{Namespace: data.Namespace, Name: data.Spec.Claim.Name}
 	err := r.Live.Get(ctx, claim, &infrav1.Metal3DataClaim{})
 	switch {
@@ -70,7 +70,7 @@ func (r *Reconciler) releaseOrphan(ctx context.Context, data *infrav1.Metal3Data
 	return nil
 }
 
-func (r *Reconciler) deleteData(ctx context.Context, data *infrav1.Metal3Data) error {
+func (r *TemplateReconciler) deleteData(ctx context.Context, data *infrav1.Metal3Data) error {
 	if !data.DeletionTimestamp.IsZero() {
 		return nil
 	}

@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metal3datatemplate creates a Metal3Data for every Metal3DataClaim: it allocates an index of the template and derives
-// the name from it.
-package metal3datatemplate
+package metal3data
 
 import (
 	"context"
@@ -36,8 +34,9 @@ const concurrency = 10
 // statusInterval is the minimum time between two writes of a template's status.
 const statusInterval = time.Second
 
-// Reconciler reconciles Metal3DataTemplates and their Metal3DataClaims.
-type Reconciler struct {
+// TemplateReconciler reconciles Metal3DataTemplates and their Metal3DataClaims. It creates a Metal3Data for every Metal3DataClaim: it
+// allocates an index of the template and derives the name from it.
+type TemplateReconciler struct {
 	Client client.Client
 	// Live reads from the API server when a name is taken by an object that is not in the cache.
 	Live client.Reader
@@ -52,8 +51,8 @@ type Reconciler struct {
 	lastStatusWrite sync.Map // client.ObjectKey of the template to the time.Time of the last status write
 }
 
-// scope holds a template and its claims and data.
-type scope struct {
+// templateScope holds a template and its claims and data.
+type templateScope struct {
 	key client.ObjectKey
 	// template is nil if it does not exist.
 	template    *infrav1.Metal3DataTemplate
@@ -78,10 +77,10 @@ type scope struct {
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
 
 // Reconcile processes all claims of a template. Claims of a missing template get an error message, and can be deleted.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return reconcile.Loop[*infrav1.Metal3DataTemplate, *scope]{
+func (r *TemplateReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return reconcile.Loop[*infrav1.Metal3DataTemplate, *templateScope]{
 		Client: r.Client, Filter: r.filter, Expectations: &r.templates, Recorder: r.Recorder,
-		NewScope: func(ctx context.Context, template *infrav1.Metal3DataTemplate, p *patch.Patch) (*scope, error) {
+		NewScope: func(ctx context.Context, template *infrav1.Metal3DataTemplate, p *patch.Patch) (*templateScope, error) {
 			return r.newScope(ctx, req.NamespacedName, template, p)
 		},
 		ReconcileNormal: r.reconcile, ReconcileDelete: r.reconcile, NotFound: r.reconcileNotFound,
@@ -90,9 +89,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 // Owner returns nil: a template may serve several Clusters.
-func (s *scope) Owner() *clusterv1.Cluster { return nil }
+func (s *templateScope) Owner() *clusterv1.Cluster { return nil }
 
-func (r *Reconciler) reconcile(ctx context.Context, s *scope) (ctrl.Result, error) {
+func (r *TemplateReconciler) reconcile(ctx context.Context, s *templateScope) (ctrl.Result, error) {
 	if err := r.reconcileFinalizer(ctx, s); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -101,7 +100,7 @@ func (r *Reconciler) reconcile(ctx context.Context, s *scope) (ctrl.Result, erro
 	return s.result(), err
 }
 
-func (r *Reconciler) reconcileNotFound(ctx context.Context, template client.ObjectKey) (ctrl.Result, error) {
+func (r *TemplateReconciler) reconcileNotFound(ctx context.Context, template client.ObjectKey) (ctrl.Result, error) {
 	s, err := r.newScope(ctx, template, nil, nil)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -110,7 +109,7 @@ func (r *Reconciler) reconcileNotFound(ctx context.Context, template client.Obje
 	return s.result(), err
 }
 
-func (s *scope) result() ctrl.Result {
+func (s *templateScope) result() ctrl.Result {
 	if s.behind {
 		return reconcile.Again()
 	}
@@ -119,7 +118,7 @@ func (s *scope) result() ctrl.Result {
 
 // updateIndexes updates the indexes in the status, at most once per statusInterval: otherwise the whole list would be sent for
 // each claim of a series.
-func (r *Reconciler) updateIndexes(s *scope) {
+func (r *TemplateReconciler) updateIndexes(s *templateScope) {
 	indexes, now := entries(s.datas, s.assignments), r.clock.Now()
 	if slices.Equal(indexes, s.template.Status.Indexes) {
 		return
@@ -136,8 +135,8 @@ func (r *Reconciler) updateIndexes(s *scope) {
 
 // newScope lists the claims and the data of the template from the cache's indexes, without copying them: most need no change.
 // Callers must copy an object before they change it.
-func (r *Reconciler) newScope(ctx context.Context, key client.ObjectKey, template *infrav1.Metal3DataTemplate, p *patch.Patch) (*scope, error) {
-	s := &scope{key: key, template: template, patch: p}
+func (r *TemplateReconciler) newScope(ctx context.Context, key client.ObjectKey, template *infrav1.Metal3DataTemplate, p *patch.Patch) (*templateScope, error) {
+	s := &templateScope{key: key, template: template, patch: p}
 	claims, datas := &infrav1.Metal3DataClaimList{}, &infrav1.Metal3DataList{}
 	options := []client.ListOption{
 		client.InNamespace(key.Namespace), client.MatchingFields{templateIndex: key.Name}, client.UnsafeDisableDeepCopy,
@@ -158,7 +157,7 @@ func (r *Reconciler) newScope(ctx context.Context, key client.ObjectKey, templat
 
 // reconcileFinalizer keeps the finalizer on the template while it has claims or data. The finalizer is stored before the first
 // data is created.
-func (r *Reconciler) reconcileFinalizer(ctx context.Context, s *scope) error {
+func (r *TemplateReconciler) reconcileFinalizer(ctx context.Context, s *templateScope) error {
 	switch {
 	case s.template.DeletionTimestamp.IsZero():
 		controllerutil.AddFinalizer(s.template, infrav1.DataTemplateFinalizer)
@@ -169,7 +168,7 @@ func (r *Reconciler) reconcileFinalizer(ctx context.Context, s *scope) error {
 }
 
 // reconcileClaims processes all claims and orphaned data, and continues after an error.
-func (r *Reconciler) reconcileClaims(ctx context.Context, s *scope) error {
+func (r *TemplateReconciler) reconcileClaims(ctx context.Context, s *templateScope) error {
 	paused, err := r.pausedClusters(ctx, s)
 	if err != nil {
 		return err
@@ -191,12 +190,12 @@ func (r *Reconciler) reconcileClaims(ctx context.Context, s *scope) error {
 }
 
 // isPausedOrFiltered reports whether the object is paused or belongs to another manager.
-func (r *Reconciler) isPausedOrFiltered(o client.Object, pausedClusters map[string]bool) bool {
+func (r *TemplateReconciler) isPausedOrFiltered(o client.Object, pausedClusters map[string]bool) bool {
 	return pausedClusters[o.GetLabels()[clusterv1.ClusterNameLabel]] || annotations.HasPaused(o) || !r.filter.Passes(o)
 }
 
 // pendingWork returns the pending work of a claim. Nothing is due until the cache contains this process's own writes.
-func (r *Reconciler) pendingWork(s *scope, a *assignment) []func(context.Context) error {
+func (r *TemplateReconciler) pendingWork(s *templateScope, a *assignment) []func(context.Context) error {
 	switch {
 	case r.claims.Stale(a.claim) || a.data == nil && a.reserved && r.isCreated(s.key, a.index):
 		s.behind = true
@@ -212,7 +211,7 @@ func (r *Reconciler) pendingWork(s *scope, a *assignment) []func(context.Context
 }
 
 // isCreated reports whether the data has been created but is not in the cache yet. A missing object counts as resourceVersion 1.
-func (r *Reconciler) isCreated(template client.ObjectKey, index int32) bool {
+func (r *TemplateReconciler) isCreated(template client.ObjectKey, index int32) bool {
 	data := &infrav1.Metal3Data{}
 	data.Namespace, data.Name, data.ResourceVersion = template.Namespace, dataName(template.Name, index), "1"
 	return r.created.Stale(data)
@@ -220,7 +219,7 @@ func (r *Reconciler) isCreated(template client.ObjectKey, index int32) bool {
 
 // pausedClusters reports which clusters are paused. A paused cluster may be being moved: its claims and data are created one by
 // one in the target cluster, and must not change here.
-func (r *Reconciler) pausedClusters(ctx context.Context, s *scope) (map[string]bool, error) {
+func (r *TemplateReconciler) pausedClusters(ctx context.Context, s *templateScope) (map[string]bool, error) {
 	paused := map[string]bool{}
 	check := func(labels map[string]string) error {
 		name := labels[clusterv1.ClusterNameLabel]
