@@ -16,7 +16,6 @@ import (
 
 	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestercluster"
 	"github.com/faultline-io/faultline/providers/harvester/internal/controller/harvestermachine"
-	"github.com/faultline-io/faultline/providers/harvester/internal/controller/identitysecret"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/owned"
@@ -76,7 +75,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	if err := addCluster(ctx, mgr, o, &harvestercluster.Reconciler{Connections: connections, Workloads: workloads, Consent: o.Consent}, metrics); err != nil {
 		return err
 	}
-	if err := (&identitysecret.Reconciler{Client: mgr.GetClient(), Namespace: o.Namespace, Recorder: manager.Recorder(mgr, "identitysecret")}).SetupWithManager(ctx, mgr, watch.Concurrency(o.Clusters)); err != nil {
+	if err := (&harvestercluster.IdentitySecretReconciler{Client: mgr.GetClient(), Namespace: o.Namespace, Recorder: manager.Recorder(mgr, "identitysecret")}).SetupWithManager(ctx, mgr, watch.Concurrency(o.Clusters)); err != nil {
 		return fmt.Errorf("adding the controller of identity Secrets: %w", err)
 	}
 	if err := (&harvestermachine.Reconciler{

@@ -1,7 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package identitysecret
+package harvestercluster
 
 import (
 	"testing"
@@ -57,12 +57,12 @@ func TestFinalizerOfUsedSecret(t *testing.T) {
 				Namespace: "a", Name: "identity", Finalizers: tc.had, Annotations: map[string]string{faultlinev1.AllowedNamespacesAnnotation: tc.allowed},
 			}}
 			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(tc.clusters, secret)...).
-				WithIndex(&infrav1.HarvesterCluster{}, secretIndex, bySecret).Build()
+				WithIndex(&infrav1.HarvesterCluster{}, identitySecretIndex, byIdentitySecret).Build()
 			if tc.deleting {
 				g.Expect(c.Delete(t.Context(), secret)).To(Succeed())
 			}
 			key := client.ObjectKeyFromObject(secret)
-			r := &Reconciler{Client: c, Namespace: tc.namespace}
+			r := &IdentitySecretReconciler{Client: c, Namespace: tc.namespace}
 			g.Expect(r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})).To(BeZero())
 			g.Expect(c.Get(t.Context(), key, secret)).To(Succeed())
 			g.Expect(secret.Finalizers).To(Equal(tc.want))

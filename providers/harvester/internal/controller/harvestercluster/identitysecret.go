@@ -1,9 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identitysecret keeps Secrets with kubeconfigs for Harvester while HarvesterClusters use them. Neither a cluster nor its
-// machines can be deleted without the kubeconfig, and a namespace's deletion removes kinds in any order.
-package identitysecret
+package harvestercluster
 
 import (
 	"context"
@@ -27,8 +25,10 @@ import (
 	"github.com/faultline-io/faultline/shared/reconcile"
 )
 
-// Reconciler manages the finalizer of kubeconfig Secrets. It reads and writes only their metadata.
-type Reconciler struct {
+// IdentitySecretReconciler keeps Secrets with kubeconfigs for Harvester while HarvesterClusters use them, by a finalizer. Neither a cluster
+// nor its machines can be deleted without the kubeconfig, and a namespace's deletion removes kinds in any order. It reads and writes only
+// the metadata of Secrets.
+type IdentitySecretReconciler struct {
 	Client client.Client
 	// Namespace is the only namespace whose HarvesterClusters are cached; "" means all. The users of Secrets in other namespaces are
 	// unknown.
@@ -38,16 +38,16 @@ type Reconciler struct {
 	writes patch.Repeats
 }
 
-// secretIndex is the field index of HarvesterClusters by identity Secret.
-const secretIndex = "identitySecret"
+// identitySecretIndex is the field index of HarvesterClusters by identity Secret.
+const identitySecretIndex = "identitySecret"
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=harvesterclusters,verbs=get;list;watch
 
 // SetupWithManager adds the controller to the manager.
-func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
-	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.HarvesterCluster{}, secretIndex, bySecret); err != nil {
+func (r *IdentitySecretReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.HarvesterCluster{}, identitySecretIndex, byIdentitySecret); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).Named("identitysecret").
@@ -55,21 +55,23 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		WithOptions(options).
 		// An update enqueues both the previously and the currently referenced Secret.
 		Watches(&infrav1.HarvesterCluster{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []ctrl.Request {
-			return []ctrl.Request{{NamespacedName: secretOf(o)}}
+			return []ctrl.Request{{NamespacedName: identitySecretOf(o)}}
 		}), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Complete(r)
 }
 
-func bySecret(cluster client.Object) []string { return []string{secretOf(cluster).String()} }
+func byIdentitySecret(cluster client.Object) []string {
+	return []string{identitySecretOf(cluster).String()}
+}
 
-func secretOf(cluster client.Object) client.ObjectKey {
+func identitySecretOf(cluster client.Object) client.ObjectKey {
 	named := cluster.(*infrav1.HarvesterCluster).Spec.IdentitySecret
 	return client.ObjectKey{Namespace: named.Namespace, Name: named.Name}
 }
 
 // Reconcile adds the finalizer to a Secret that a HarvesterCluster uses, and removes it once no HarvesterCluster uses it. A
 // HarvesterCluster exists until its machines are deleted.
-func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+func (r *IdentitySecretReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if r.Namespace != "" && req.Namespace != r.Namespace {
 		return ctrl.Result{}, nil
 	}
@@ -103,10 +105,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 }
 
 // used reports whether a HarvesterCluster references the Secret and the Secret allows it.
-func (r *Reconciler) used(ctx context.Context, secret *metav1.PartialObjectMetadata) (bool, error) {
+func (r *IdentitySecretReconciler) used(ctx context.Context, secret *metav1.PartialObjectMetadata) (bool, error) {
 	clusters := &infrav1.HarvesterClusterList{}
 	key := client.ObjectKeyFromObject(secret)
-	if err := r.Client.List(ctx, clusters, client.MatchingFields{secretIndex: key.String()}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Client.List(ctx, clusters, client.MatchingFields{identitySecretIndex: key.String()}, client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("listing HarvesterClusters of Secret %s: %w", key, err)
 	}
 	for i := range clusters.Items {
