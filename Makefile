@@ -56,18 +56,11 @@ TEST := go test -ldflags=-w -parallel=6 -timeout=60m
 test test-full deflake: export GOGC := 400
 test test-full deflake: export GOMEMLIMIT := 1GiB
 ASSETS = KUBEBUILDER_ASSETS=$$(cd $(CURDIR)/e2e && go run ./cmd/binaries --print-path)
-# Programs that the tests of e2e run are built without the race detector, which would only check the tests themselves. So test-full runs only
-# those packages of e2e that have tests which `make test` leaves out.
-RACED = $(if $(filter e2e,$1),$(TEST) -tags=full,CGO_ENABLED=1 $(TEST) -race -tags=full)
-LEFT_OUT = $(if $(filter e2e,$1),$$(grep -rl --include='*_test.go' '^//go:build full' . | xargs -n 1 dirname | sort -u),./...)
-# Conversions have one goroutine. Packages whose conversions keep the hub convert 10,000 random objects without the race detector.
-CONVERTING = $$(grep -rl --include='*_test.go' 'rulestest\.Keeping' . | xargs -r -n 1 dirname | sort -u)
 test-full: assets ## Run what `make test` leaves out, of every module or of MODULE: slow tests, and all but e2e's with the race detector (no Docker)
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(CHOSEN:%=test-full/%)
 .PHONY: $(MODULES:%=test/%) $(MODULES:%=test-full/%)
 $(MODULES:%=test/%): test/%: ; cd $* && $(ASSETS) $(TEST) $(TEST_FLAGS) ./...
-$(MODULES:%=test-full/%): test-full/%: ; cd $* && $(ASSETS) $(call RACED,$*) $(TEST_FLAGS) $(call LEFT_OUT,$*) && \
-	for package in $(CONVERTING); do $(TEST) -tags=full $(TEST_FLAGS) $$package || exit 1; done
+$(MODULES:%=test-full/%): test-full/%: ; $(ASSETS) e2e/scripts/test-full $* $(TEST) $(TEST_FLAGS)
 
 assets: ## Build etcd, kube-apiserver, kube-scheduler and kubectl for the integration tests (once)
 	@echo "Preparing the API server for the tests (takes some minutes the first time)"
@@ -75,37 +68,32 @@ assets: ## Build etcd, kube-apiserver, kube-scheduler and kubectl for the integr
 
 deflake: assets ## Run the tests of one module until one fails: make deflake MODULE=providers/vsphere
 	$(if $(MODULE),,$(error MODULE is required: make deflake MODULE=..., one of $(MODULES)))
-	@cd $(MODULE) && while $(ASSETS) $(call RACED,$(MODULE)) -shuffle=on -count=1 ./...; do :; done
+	@$(ASSETS) e2e/scripts/test-full --repeat $(MODULE) $(TEST)
 
 CLUSTER ?= faultline
 # Specs run in parallel if they mostly wait; booting machines use two cores completely.
 # On Harvester, pools assign the only address of simulated control planes, so parallel specs would compete for it.
 PROCS ?= $(if $(and $(FAST),$(filter-out harvester,$(PROVIDER))),3,1)
 LABEL ?= !long
-SPECS = -e2e.cluster=$(CLUSTER) -e2e.provider=$(PROVIDER) $(if $(FAST),-e2e.fast)
 # Third-party programs, named by BMO=FILE or KUBEVIRT=FOLDER, or else copied from their images. BMO_RELEASE is the kustomize folder of the
 # operator's release, by default that of its module.
 BMO_VERSION := v0.13.2
 BMO_IMAGE := quay.io/metal3-io/baremetal-operator
-BMO_RELEASE ?= $(shell cd e2e && go mod download -json github.com/metal3-io/baremetal-operator@$(BMO_VERSION) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')/config/default
+BMO_RELEASE ?= $(shell e2e/scripts/module github.com/metal3-io/baremetal-operator@$(BMO_VERSION))/config/default
 REAL_OPERATOR = FAULTLINE_BMO=$(abspath $(or $(BMO),$(BIN)/baremetal-operator)) FAULTLINE_BMO_RELEASE=$(BMO_RELEASE)
 operator:
 	@e2e/scripts/program BMO "$(BMO)" $(BIN)/baremetal-operator $(BMO_IMAGE):$(BMO_VERSION) /baremetal-operator
 KUBEVIRT_VERSION := v1.6.3
 KUBEVIRT_IMAGES := quay.io/kubevirt
 REAL_KUBEVIRT = FAULTLINE_KUBEVIRT=$(abspath $(or $(KUBEVIRT),$(BIN)/kubevirt))
-kubevirt:
-	@for name in virt-api virt-controller virt-operator; do \
-		e2e/scripts/program KUBEVIRT "$(KUBEVIRT:%=%/$$name)" $(BIN)/kubevirt/$$name $(KUBEVIRT_IMAGES)/$$name:$(KUBEVIRT_VERSION) /usr/bin/$$name || exit 1; done
+kubevirt: kubevirt/virt-api kubevirt/virt-controller kubevirt/virt-operator
+kubevirt/%: ; @e2e/scripts/program KUBEVIRT "$(KUBEVIRT:%=%/$*)" $(BIN)/$@ $(KUBEVIRT_IMAGES)/$*:$(KUBEVIRT_VERSION) /usr/bin/$*
 
-# RKE2=FOLDER has the programs rke2-bootstrap and rke2-controlplane. RKE2_RELEASE is the folder of their sources, by default that of their
-# module. The environment does not set it, because templates have a variable of the same name.
+# AUTOSCALER=FILE is the program cluster-autoscaler; RKE2=FOLDER has rke2-bootstrap and rke2-controlplane. RKE2_RELEASE is the folder of their
+# sources, by default that of their module. The environment does not set it, because templates have a variable of the same name.
 RKE2_VERSION := v0.25.0
-RKE2_RELEASE = $(shell cd e2e && go mod download -json github.com/rancher/cluster-api-provider-rke2@$(RKE2_VERSION) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
+RKE2_RELEASE = $(shell e2e/scripts/module github.com/rancher/cluster-api-provider-rke2@$(RKE2_VERSION))
 REAL_RKE2 = FAULTLINE_RKE2=$(abspath $(RKE2)) FAULTLINE_RKE2_RELEASE=$(RKE2_RELEASE)
-
-# AUTOSCALER=FILE is the program cluster-autoscaler.
-REAL_AUTOSCALER = FAULTLINE_AUTOSCALER=$(abspath $(AUTOSCALER))
 
 # Missing Debian packages of the kind environment are installed only with INSTALL=1 or CI=true.
 e2e images: export FAULTLINE_INSTALL := $(or $(INSTALL),$(FAULTLINE_INSTALL))
@@ -115,7 +103,7 @@ e2e:
 	cd e2e && $(REAL_RKE2) $(TEST) -v -tags=e2e -count=1 -timeout=40m $(TEST_FLAGS) ./realrke2
 else ifneq ($(AUTOSCALER),)
 e2e:
-	cd e2e && $(REAL_AUTOSCALER) $(TEST) -v -tags=e2e -count=1 -timeout=40m $(TEST_FLAGS) ./realautoscaler
+	cd e2e && FAULTLINE_AUTOSCALER=$(abspath $(AUTOSCALER)) $(TEST) -v -tags=e2e -count=1 -timeout=40m $(TEST_FLAGS) ./realautoscaler
 else ifneq ($(OPERATOR)$(KUBEVIRT),)
 ifeq ($(PROVIDER),harvester)
 e2e: kubevirt assets
@@ -127,12 +115,7 @@ e2e: operator
 endif
 else
 e2e:
-	@rm -f $(OUT)/e2e/failure.txt
-	@mkdir -p $(CACHE)
-	@cd e2e && go test -c -tags=e2e -ldflags=-w -o $(CACHE)/specs.test ./specs && cd specs && $(CACHE)/specs.test -ginkgo.dry-run \
-		-ginkgo.label-filter='$(LABEL)' $(SPECS) >/dev/null
-	cd e2e && go run ./cmd/e2e kind --name=$(CLUSTER) --providers=$(PROVIDER) $(if $(FAST),,--boot) up
-	cd e2e && go tool ginkgo -v --tags=e2e --procs=$(PROCS) --timeout=80m --label-filter='$(LABEL)' ./specs -- $(SPECS) || { cat $(OUT)/e2e/failure.txt 2>/dev/null; exit 1; }
+	e2e/scripts/specs $(CLUSTER) $(PROVIDER) '$(LABEL)' $(PROCS) $(FAST)
 endif
 
 bench: assets ## Print planner times and the cost of a machine in calls, seconds, CPU and memory. PROVIDER=, SCALE=: docs/benchmarks.md
@@ -188,8 +171,7 @@ tidy:
 	@for module in $(MODULES); do (cd $$module && go mod tidy) || exit 1; done
 
 verify: generate tidy ## Fail if a generated file or a go.mod is out of date
-	@mkdir -p $(CACHE)
-	@git status --porcelain | tee $(CACHE)/verify.txt; test ! -s $(CACHE)/verify.txt
+	@git status --porcelain; test -z "$$(git status --porcelain)"
 
 ##@ Release
 # Not read from the environment, where other projects may set it.
@@ -197,22 +179,19 @@ REGISTRY :=
 KUBECTL_FD_PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-amd64
 # Architectures of the images in out/images/<version>/.
 ARCHITECTURES := amd64,arm64
-release: export FAULTLINE_RELEASE := $(VERSION)
-release: export FAULTLINE_COMMIT = $(COMMIT)
+# The version and commit that programs in images report. The Dockerfile takes both as arguments.
+COMMIT = $(shell git rev-parse HEAD 2>/dev/null)$(if $(shell git status --porcelain 2>/dev/null),-dirty)
+release images: export FAULTLINE_RELEASE := $(VERSION)
+release images: export FAULTLINE_COMMIT = $(COMMIT)
 release: ## Write all files of VERSION= to out/: RELEASE.md. REGISTRY= replaces docker.io/faultline, ARCHITECTURES= (empty) omits images
 	rm -rf $(OUT)/*/$(VERSION)
 	e2e/scripts/kubectl-fd $(VERSION) $(OUT)/kubectl-fd/$(VERSION) $(KUBECTL_FD_PLATFORMS)
 	cd e2e && go run ./cmd/e2e release --version=$(VERSION) $(if $(REGISTRY),--registry=$(REGISTRY)) --out=$(OUT) --architectures=$(ARCHITECTURES) --commit=$(COMMIT) --created=$$(git log -1 --format=%cI 2>/dev/null)
 
-# The version and commit that programs in images report. The Dockerfile takes both as arguments.
-COMMIT = $(shell git rev-parse HEAD 2>/dev/null)$(if $(shell git status --porcelain 2>/dev/null),-dirty)
-images: export FAULTLINE_RELEASE := $(VERSION)
-images: export FAULTLINE_COMMIT = $(COMMIT)
 images: ## Build the images of providers and charts in Docker, REGISTRY= as for `make release`. INSTALL=1 installs Docker from Debian
 	cd e2e && go run ./cmd/e2e kind --providers=$(subst $(space),$(comma),$(PROVIDERS)) --version=$(VERSION) $(if $(REGISTRY),--registry=$(REGISTRY)) managers
 comma := ,
 space := $(subst ,, )
 
 clean: ## Remove everything that this clone has built. ALL=1 also removes the programs that all clones on this machine share
-	@shared=$$(cd e2e && go run ./cmd/binaries --print-cache) && rm -rf $(CACHE) $(OUT) && echo "Removed $(CACHE) and $(OUT)" && \
-	if [ -n "$(ALL)" ]; then rm -rf "$$shared" && echo "Removed $$shared"; else echo "Kept $$shared, which all clones share: make clean ALL=1 removes it"; fi
+	@ALL=$(ALL) e2e/scripts/clean $(CACHE) $(OUT)
