@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -179,10 +180,20 @@ func end(cmd *exec.Cmd, ended <-chan struct{}) error {
 // accountGroups returns the groups of ServiceAccounts.
 func accountGroups() []string { return []string{"system:serviceaccounts", "system:authenticated"} }
 
+// users is held while a user is added: envtest's AddUser is not safe for tests that run in parallel.
+var users sync.Mutex //nolint:gochecknoglobals // The tests of a process share its API server.
+
+// addUser adds a user in the ServiceAccount groups.
+func addUser(env *envtest.Environment, name string) (*envtest.AuthenticatedUser, error) {
+	users.Lock()
+	defer users.Unlock()
+	return env.AddUser(envtest.User{Name: name, Groups: accountGroups()}, nil)
+}
+
 // kubeconfig writes a kubeconfig for a user in the ServiceAccount groups.
 func kubeconfig(t *testing.T, env *envtest.Environment, name string) string {
 	t.Helper()
-	user, err := env.AddUser(envtest.User{Name: name, Groups: accountGroups()}, nil)
+	user, err := addUser(env, name)
 	if err != nil {
 		t.Fatal(err)
 	}

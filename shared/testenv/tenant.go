@@ -33,7 +33,7 @@ func NewTenant(t *testing.T, env *envtest.Environment, c client.Client) Tenant {
 		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
 	})
-	user, err := env.AddUser(envtest.User{Name: name, Groups: []string{"system:serviceaccounts", "system:authenticated"}}, nil)
+	user, err := addUser(env, name)
 	if err != nil {
 		t.Fatal(err)
 	}
