@@ -85,7 +85,7 @@ func grouped(all []constant, folder string, kinds []string) []stated {
 func headingOf(c constant, kinds []string) string {
 	isAPI := strings.Contains(c.Folder, "/api/")
 	subject := strings.SplitN(strings.TrimSuffix(c.File, ".go"), "_", 2)[0]
-	if !isAPI {
+	if !isAPI && path.Base(c.Folder) != "controllers" { // a package of several kinds
 		subject = path.Base(c.Folder)
 	}
 	kind := slices.IndexFunc(kinds, func(kind string) bool { return strings.HasSuffix(strings.ToLower(kind), subject) })
