@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,9 +45,8 @@ type cluster struct {
 	// initialised is set once there has been a control plane.
 	initialised bool
 
-	nodes    map[string]node      // by machine
-	bootable map[string]time.Time // since when a machine has been bootable
-	powered  map[string]Identity  // machines that were powered on
+	nodes   map[string]node     // by machine
+	powered map[string]Identity // machines that were powered on
 }
 
 // pki holds the cluster's certificate authorities.
@@ -69,7 +67,6 @@ func newCluster(key client.ObjectKey, listener net.Listener, s *Simulator) *clus
 		wake:     func() { s.notifier.notify(key) },
 		log:      logger,
 		nodes:    map[string]node{},
-		bootable: map[string]time.Time{},
 		powered:  map[string]Identity{},
 	}
 }
@@ -166,30 +163,15 @@ func (c *cluster) restConfig() (*rest.Config, error) {
 }
 
 // observe returns an observation with the cluster's own state, and records changes of the machines.
-func (c *cluster) observe(machines []machine, now time.Time) observation {
+func (c *cluster) observe(machines []machine) observation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.identify(machines)
-	bootable := map[string]time.Time{}
 	for _, m := range machines {
 		// A machine may have joined before the simulator was restarted.
 		c.initialised = c.initialised || m.joined
-		if !m.bootable {
-			continue
-		}
-		bootable[m.name] = now
-		if since, ok := c.bootable[m.name]; ok {
-			bootable[m.name] = since
-		}
 	}
-	c.bootable = bootable
-	return observation{
-		machines:  machines,
-		nodes:     maps.Clone(c.nodes),
-		bootable:  bootable,
-		reachable: c.frontend.isOpen(),
-		now:       now,
-	}
+	return observation{machines: machines, nodes: maps.Clone(c.nodes), reachable: c.frontend.isOpen()}
 }
 
 // create creates an object in the cluster unless it exists.

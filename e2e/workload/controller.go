@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -108,13 +107,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	o := c.observe(machines, time.Now())
-	o.bootDelay = r.simulator.options.BootDelay
-	return r.carryOut(ctx, c, decide(o))
+	return ctrl.Result{}, c.carryOut(ctx, decide(c.observe(machines)))
 }
 
 // carryOut executes a decision. A failed part does not prevent the others.
-func (r *reconciler) carryOut(ctx context.Context, c *cluster, d decision) (ctrl.Result, error) {
+func (c *cluster) carryOut(ctx context.Context, d decision) error {
 	var errs []error
 	for _, name := range d.remove {
 		errs = append(errs, c.removeNode(ctx, name))
@@ -125,8 +122,7 @@ func (r *reconciler) carryOut(ctx context.Context, c *cluster, d decision) (ctrl
 	for _, m := range d.boot {
 		errs = append(errs, c.boot(ctx, m))
 	}
-	errs = append(errs, c.leaveEtcd(ctx), c.settle(ctx))
-	return ctrl.Result{RequeueAfter: d.wait}, errors.Join(errs...)
+	return errors.Join(append(errs, c.leaveEtcd(ctx), c.settle(ctx))...)
 }
 
 // ensurePKI reads the cluster's authorities, which everything else needs. It returns false while they do not exist; the creation of their

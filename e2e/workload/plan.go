@@ -41,32 +41,26 @@ type node struct {
 // observation holds everything that a decision about a cluster depends on.
 type observation struct {
 	machines []machine
-	nodes    map[string]node      // by machine
-	bootable map[string]time.Time // since when each machine has been bootable
+	nodes    map[string]node // by machine
 	// reachable reports whether an API server responds.
 	reachable bool
-	bootDelay time.Duration
-	now       time.Time
 }
 
 // decision holds the actions for a cluster, in the order of the fields.
 type decision struct {
-	remove []string      // machines whose nodes must be removed
-	stop   []string      // machines whose nodes have lost their infrastructure
-	boot   []machine     // machines that become nodes
-	wait   time.Duration // until the next machine boots; 0 if none is waiting for time alone
+	remove []string  // machines whose nodes must be removed
+	stop   []string  // machines whose nodes have lost their infrastructure
+	boot   []machine // machines that become nodes
 }
 
 // decide returns the next actions in a cluster. Control planes boot before workers and the oldest first, so that the machine that
 // initialises the cluster precedes those that join. Nothing joins an API server that is down.
 func decide(o observation) decision {
 	d, controlPlanes := o.fates()
-	due, wait := o.due()
-	d.wait = wait
 	if controlPlanes > 0 && !o.reachable {
 		return d
 	}
-	for _, m := range due {
+	for _, m := range o.due() {
 		// Without a control plane a worker cannot join.
 		if m.controlPlane || controlPlanes > 0 {
 			d.boot = append(d.boot, m)
@@ -98,23 +92,15 @@ func (o observation) fates() (d decision, controlPlanes int) {
 	return d, controlPlanes
 }
 
-// due returns the machines that must boot now, in that order, and the time until the next one.
-func (o observation) due() (due []machine, wait time.Duration) {
+// due returns the machines that must boot, in that order.
+func (o observation) due() (due []machine) {
 	for _, m := range o.machines {
-		if _, booted := o.nodes[m.name]; booted || !m.bootable || m.deleting || m.lost {
-			continue
-		}
-		left := o.bootDelay - o.now.Sub(o.bootable[m.name])
-		switch {
-		// A machine that joined before the simulator was restarted is up already.
-		case m.joined || left <= 0:
+		if _, booted := o.nodes[m.name]; !booted && m.bootable && !m.deleting && !m.lost {
 			due = append(due, m)
-		case wait == 0 || left < wait:
-			wait = left
 		}
 	}
 	slices.SortFunc(due, bootOrder)
-	return due, wait
+	return due
 }
 
 func bootOrder(a, b machine) int {

@@ -28,7 +28,6 @@ func with(m machine, change func(*machine)) machine {
 func deleting(m *machine) { m.deleting = true }
 func lost(m *machine)     { m.lost = true }
 func unready(m *machine)  { m.bootable = false }
-func joined(m *machine)   { m.joined = true }
 
 var (
 	up      = node{name: "cp", controlPlane: true, ready: true}
@@ -40,11 +39,8 @@ type decisionCase struct {
 	machines  []machine
 	nodes     map[string]node
 	reachable bool
-	elapsed   map[string]time.Duration // since the machine became bootable
-	delay     time.Duration
 
 	remove, stop, boot []string
-	wait               time.Duration
 }
 
 var decisions = map[string]decisionCase{
@@ -78,16 +74,6 @@ var decisions = map[string]decisionCase{
 		machines: []machine{controlPlaneMachine("cp", 0), worker("w")},
 		nodes:    map[string]node{"cp": up}, reachable: true,
 		boot: []string{"w"},
-	},
-	"booting takes its time, and the next one due sets the alarm": {
-		machines: []machine{controlPlaneMachine("a", 0), controlPlaneMachine("b", 0), controlPlaneMachine("c", 0)},
-		elapsed:  map[string]time.Duration{"a": 10 * time.Second, "b": 4 * time.Second, "c": time.Second},
-		delay:    10 * time.Second,
-		boot:     []string{"a"}, wait: 6 * time.Second,
-	},
-	"what had joined before needs no time": {
-		machines: []machine{with(controlPlaneMachine("cp", 0), joined)}, delay: time.Hour,
-		boot: []string{"cp"},
 	},
 	"a machine that is being deleted does not boot": {
 		machines: []machine{with(controlPlaneMachine("cp", 0), deleting)},
@@ -126,21 +112,13 @@ var decisions = map[string]decisionCase{
 func TestDecide(t *testing.T) {
 	for name, tc := range decisions {
 		t.Run(name, func(t *testing.T) {
-			o := observation{
-				machines: tc.machines, nodes: tc.nodes, reachable: tc.reachable,
-				bootDelay: tc.delay, now: start, bootable: map[string]time.Time{},
-			}
-			for _, m := range tc.machines {
-				o.bootable[m.name] = start.Add(-tc.elapsed[m.name])
-			}
-			d := decide(o)
+			d := decide(observation{machines: tc.machines, nodes: tc.nodes, reachable: tc.reachable})
 			var boot []string
 			for _, m := range d.boot {
 				boot = append(boot, m.name)
 			}
-			if !slices.Equal(d.remove, tc.remove) || !slices.Equal(d.stop, tc.stop) || !slices.Equal(boot, tc.boot) || d.wait != tc.wait {
-				t.Errorf("got remove %v, stop %v, boot %v, wait %s; want %v, %v, %v, %s",
-					d.remove, d.stop, boot, d.wait, tc.remove, tc.stop, tc.boot, tc.wait)
+			if !slices.Equal(d.remove, tc.remove) || !slices.Equal(d.stop, tc.stop) || !slices.Equal(boot, tc.boot) {
+				t.Errorf("got remove %v, stop %v, boot %v; want %v, %v, %v", d.remove, d.stop, boot, tc.remove, tc.stop, tc.boot)
 			}
 		})
 	}
@@ -148,9 +126,9 @@ func TestDecide(t *testing.T) {
 
 func TestDecideDoesNotDependOnOrder(t *testing.T) {
 	machines := []machine{controlPlaneMachine("a", 0), controlPlaneMachine("b", time.Minute), worker("c"), worker("d")}
-	want := decide(observation{machines: machines, now: start})
+	want := decide(observation{machines: machines})
 	slices.Reverse(machines)
-	got := decide(observation{machines: machines, now: start})
+	got := decide(observation{machines: machines})
 	same := slices.EqualFunc(got.boot, want.boot, func(a, b machine) bool { return a.name == b.name })
 	if !same {
 		t.Errorf("boot order %v differs from %v", got.boot, want.boot)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -45,8 +44,6 @@ type Options struct {
 	// paused as clusterctl does it, keeps its nodes, its data and its endpoint. Host and PortRange are then those of With, which must
 	// outlive this simulator.
 	With *Simulator
-	// BootDelay is the time from a machine being bootable to its node.
-	BootDelay time.Duration
 	// Log is the simulator's logger. Without one, nothing is logged.
 	Log logr.Logger
 }
@@ -63,9 +60,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.PortRange.First < 1 || o.PortRange.Last > 65535 || o.PortRange.First > o.PortRange.Last {
 		return o, fmt.Errorf("port range %d-%d is not a range of TCP ports", o.PortRange.First, o.PortRange.Last)
-	}
-	if o.BootDelay < 0 {
-		return o, fmt.Errorf("boot delay %s is negative", o.BootDelay)
 	}
 	if o.Log.GetSink() == nil {
 		o.Log = logr.Discard()

@@ -7,7 +7,6 @@ import (
 	"net"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/blang/semver/v4"
 	. "github.com/onsi/gomega"
@@ -106,16 +105,6 @@ func TestAPIServerAnswersBeforeTheFirstMachine(t *testing.T) {
 	c := &kubeadm.Workload{Client: w.workload("blue")}
 	w.Expect(c.HasKubeadmConfig(t.Context())).To(BeFalse())
 	w.Expect(c.Client.Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, &corev1.Namespace{})).To(Succeed())
-}
-
-func TestBootingTakesTheDelay(t *testing.T) {
-	delay := 500 * time.Millisecond
-	w := newFixture(t, func(o *workload.Options) { o.BootDelay = delay })
-	w.createCluster("blue")
-	begin := time.Now()
-	w.provisioned("blue", "cp-0", controlPlane)
-	w.eventuallyReady("blue", "cp-0")
-	w.Expect(time.Since(begin)).To(BeNumerically(">=", delay))
 }
 
 // unprovisioned marks a machine as one whose infrastructure waits for the machine's node.
@@ -251,7 +240,6 @@ func TestRestartRestoresClusters(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 
 	w.stop()
-	w.options.BootDelay = time.Hour
 	w.start()
 	_, other, err := w.simulator.Endpoint(w.namespace, "red")
 	w.Expect(err).NotTo(HaveOccurred())
@@ -410,11 +398,10 @@ func TestInvalidOptionsAreRejected(t *testing.T) {
 	for name, options := range map[string]workload.Options{
 		"ports upside down": {PortRange: workload.PortRange{First: 200, Last: 100}},
 		"no such port":      {PortRange: workload.PortRange{First: 60000, Last: 70000}},
-		"negative delay":    {BootDelay: -time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := workload.New(t.Context(), &rest.Config{}, options)
-			NewWithT(t).Expect(err).To(MatchError(Or(ContainSubstring("is not a range"), ContainSubstring("is negative"))))
+			NewWithT(t).Expect(err).To(MatchError(ContainSubstring("is not a range")))
 		})
 	}
 }
