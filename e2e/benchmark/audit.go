@@ -33,9 +33,6 @@ type auditEvent struct {
 		Resource    string `json:"resource"`
 		Subresource string `json:"subresource"`
 	} `json:"objectRef"`
-	ResponseStatus struct {
-		Code int `json:"code"`
-	} `json:"responseStatus"`
 }
 
 // counts reports whether the event stands for a request. A watch counts when it starts, every other request when it is answered.
@@ -59,29 +56,25 @@ func (e auditEvent) name() string {
 	}
 }
 
-// countRequests reads an audit log and counts the requests, and the failed requests, of clients whose user agent starts with agent. It
-// ignores an incomplete last line.
-func countRequests(log io.Reader, agent string) (requests, failed Counts, err error) {
-	requests, failed = Counts{}, Counts{}
+// countRequests reads an audit log and counts the requests of clients whose user agent starts with agent. It ignores an incomplete last
+// line.
+func countRequests(log io.Reader, agent string) (Counts, error) {
+	requests := Counts{}
 	lines := bufio.NewReader(log)
 	for number := 1; ; number++ {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return requests, failed, nil
+			return requests, nil
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("reading the audit log: %w", err)
+			return nil, fmt.Errorf("reading the audit log: %w", err)
 		}
 		var event auditEvent
 		if err := json.Unmarshal(line, &event); err != nil {
-			return nil, nil, fmt.Errorf("reading line %d of the audit log: %w", number, err)
+			return nil, fmt.Errorf("reading line %d of the audit log: %w", number, err)
 		}
-		if !event.counts() || !strings.HasPrefix(event.UserAgent, agent) {
-			continue
-		}
-		requests[event.name()]++
-		if code := event.ResponseStatus.Code; code >= 400 {
-			failed[fmt.Sprintf("%s %d", event.name(), code)]++
+		if event.counts() && strings.HasPrefix(event.UserAgent, agent) {
+			requests[event.name()]++
 		}
 	}
 }

@@ -3,10 +3,7 @@
 
 package benchmark
 
-import (
-	"maps"
-	"strings"
-)
+import "strings"
 
 // Cost holds what a manager did in a period of time.
 type Cost struct {
@@ -14,25 +11,17 @@ type Cost struct {
 	Calls Counts
 	// Requests counts requests to the Kubernetes API by verb and resource, for example "patch pods/status".
 	Requests Counts
-	// Failed counts the requests that were answered with an error, for example "get pods 404".
-	Failed Counts
 	// Reconciles counts reconciles by controller.
 	Reconciles Counts
-	// CPU and ServerCPU are the user and system CPU time of the manager and of the API server in seconds.
-	CPU, ServerCPU float64
+	// CPU is the user and system CPU time of the manager in seconds.
+	CPU float64
 }
 
 // Minus returns the difference to an earlier cost.
-func (c Cost) Minus(before Cost) Cost { return c.combine(before, -1) }
-
-// Plus returns the sum of two costs.
-func (c Cost) Plus(other Cost) Cost { return c.combine(other, 1) }
-
-func (c Cost) combine(other Cost, sign int) Cost {
+func (c Cost) Minus(before Cost) Cost {
 	return Cost{
-		Calls: c.Calls.combine(other.Calls, sign), Requests: c.Requests.combine(other.Requests, sign),
-		Failed: c.Failed.combine(other.Failed, sign), Reconciles: c.Reconciles.combine(other.Reconciles, sign),
-		CPU: c.CPU + float64(sign)*other.CPU, ServerCPU: c.ServerCPU + float64(sign)*other.ServerCPU,
+		Calls: c.Calls.minus(before.Calls), Requests: c.Requests.minus(before.Requests), Reconciles: c.Reconciles.minus(before.Reconciles),
+		CPU: c.CPU - before.CPU,
 	}
 }
 
@@ -42,14 +31,14 @@ func (c Cost) Work() int { return c.Requests.Sum(Except(IsApart)) }
 // Counts maps names to numbers of occurrences.
 type Counts map[string]int
 
-func (c Counts) combine(other Counts, sign int) Counts {
-	total := Counts{}
-	maps.Copy(total, c)
-	for name, count := range other {
-		total[name] += sign * count
+func (c Counts) minus(before Counts) Counts {
+	left := Counts{}
+	for name, count := range c {
+		if count != before[name] {
+			left[name] = count - before[name]
+		}
 	}
-	maps.DeleteFunc(total, func(_ string, count int) bool { return count == 0 })
-	return total
+	return left
 }
 
 // Sum adds up the counts whose names keep selects.

@@ -6,13 +6,11 @@ package benchmark
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
@@ -39,16 +37,17 @@ func (b *runner) start(ctx context.Context, s Scenario) (*Environment, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	programs, err := b.audited(dir, e.audit)
-	if err != nil {
+	policy := filepath.Join(dir, "audit-policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		return nil, fmt.Errorf("preparing the audit log: %w", err)
 	}
-	component, err := b.installation.Component(programs, filepath.Join(dir, "config"))
-	if err != nil {
-		return nil, err
-	}
+	component := b.installation.Component()
 	component.Args = s.Args
-	e.Management, err = managementcluster.Start(ctx, managementcluster.Options{Dir: dir, Programs: programs, Components: []managementcluster.Component{component}})
+	var err error
+	e.Management, err = managementcluster.Start(ctx, managementcluster.Options{
+		Dir: dir, Programs: b.installation.Programs, Components: []managementcluster.Component{component},
+		APIServerArgs: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + e.audit, "--audit-log-maxsize=1000"},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -84,22 +83,4 @@ func (e *Environment) userAgent() string {
 		return ""
 	}
 	return "faultline-" + e.runner.provider + "-manager"
-}
-
-// audited returns the benchmark's programs with an API server that writes an audit log: a script that runs the real one with additional
-// arguments.
-func (b *runner) audited(dir, log string) (binaries.Paths, error) {
-	policy := filepath.Join(dir, "audit-policy.yaml")
-	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
-		return nil, err
-	}
-	script := filepath.Join(dir, binaries.APIServer)
-	content := fmt.Sprintf("#!/bin/sh\nexec '%s' \"$@\" --audit-policy-file='%s' --audit-log-path='%s' --audit-log-maxsize=1000\n",
-		b.installation.Programs[binaries.APIServer], policy, log)
-	if err := os.WriteFile(script, []byte(content), 0o700); err != nil {
-		return nil, err
-	}
-	programs := maps.Clone(b.installation.Programs)
-	programs[binaries.APIServer] = script
-	return programs, nil
 }

@@ -26,8 +26,8 @@ type Fleet[M provider.WithConditions] struct {
 	// New returns an infrastructure machine with this metadata, List is an empty list of such machines.
 	New  func(metav1.ObjectMeta) M
 	List client.ObjectList
-	// Provisioned reports whether a machine is provisioned.
-	Provisioned func(M) bool
+	// Done reports whether a machine needs no further work, for example because it is provisioned.
+	Done func(M) bool
 	// Check returns an error if a machine is misplaced. It gets the failure domain of each machine by name.
 	Check func(ctx context.Context, domains map[string]string) error
 
@@ -54,46 +54,29 @@ func (f *Fleet[M]) Machines(ctx context.Context, n int) ([]M, error) {
 	return made, group.Wait()
 }
 
-// Create creates infrastructure machines, waits until each is done and checks their placement. It returns the seconds from creation until
-// each was done, sorted.
-func (f *Fleet[M]) Create(ctx context.Context, all []M, done func(M) bool) ([]float64, error) {
-	var seen map[string]time.Time
-	created := make([]time.Time, len(all))
+// Create creates infrastructure machines, waits until each is done and checks their placement.
+func (f *Fleet[M]) Create(ctx context.Context, all []M) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(provider.CreateAtOnce + 1)
-	group.Go(func() (err error) {
-		seen, err = f.Await(groupCtx, all, done)
-		return err
-	})
-	for i, machine := range all {
+	group.Go(func() error { return f.Await(groupCtx, all, f.Done) })
+	for _, machine := range all {
 		// The watch decodes into its own objects, so this one is not shared.
-		group.Go(func() error {
-			created[i] = time.Now()
-			return provider.Create(groupCtx, f.Client, machine)
-		})
+		group.Go(func() error { return provider.Create(groupCtx, f.Client, machine) })
 	}
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return err
 	}
-	seconds := make([]float64, 0, len(all))
-	for i, machine := range all {
-		seconds = append(seconds, seen[machine.GetName()].Sub(created[i]).Seconds())
-	}
-	slices.Sort(seconds)
-	return seconds, f.Check(ctx, f.domains)
+	return f.Check(ctx, f.domains)
 }
 
 // Prepare implements Infrastructure.
 func (f *Fleet[M]) Prepare(ctx context.Context, n int) (func(context.Context) error, error) {
 	all, err := f.Machines(ctx, n)
-	return func(ctx context.Context) error {
-		_, err := f.Create(ctx, all, f.Provisioned)
-		return err
-	}, err
+	return func(ctx context.Context) error { return f.Create(ctx, all) }, err
 }
 
-// Await waits until each machine is done and returns the time when it was.
-func (f *Fleet[M]) Await(ctx context.Context, all []M, done func(M) bool) (map[string]time.Time, error) {
+// Await waits until done is true for each machine.
+func (f *Fleet[M]) Await(ctx context.Context, all []M, done func(M) bool) error {
 	names := make([]string, 0, len(all))
 	for _, machine := range all {
 		names = append(names, machine.GetName())
@@ -108,8 +91,8 @@ type Objects struct {
 	Namespace string
 }
 
-// Await watches objects until each of the named ones is done, and returns the times when they were.
-func Await[M provider.WithConditions](ctx context.Context, of Objects, names []string, done func(M) bool) (map[string]time.Time, error) {
+// Await watches objects until each of the named ones is done.
+func Await[M provider.WithConditions](ctx context.Context, of Objects, names []string, done func(M) bool) error {
 	w := newWaiting(names, done)
 	for len(w.missing) > 0 {
 		// The API server ends watches that cannot keep up with a burst of changes. A new watch begins with the current state of all
@@ -122,21 +105,20 @@ func Await[M provider.WithConditions](ctx context.Context, of Objects, names []s
 			err = context.Cause(ctx)
 		}
 		if err != nil {
-			return nil, w.explain(err)
+			return w.explain(err)
 		}
 	}
-	return w.seen, nil
+	return nil
 }
 
-// waiting holds the objects that are not done yet with their last conditions, and the times when the others were done.
+// waiting holds the objects that are not done yet with their last conditions.
 type waiting[M provider.WithConditions] struct {
 	done    func(M) bool
 	missing map[string][]metav1.Condition
-	seen    map[string]time.Time
 }
 
 func newWaiting[M provider.WithConditions](names []string, done func(M) bool) *waiting[M] {
-	w := &waiting[M]{done: done, missing: map[string][]metav1.Condition{}, seen: map[string]time.Time{}}
+	w := &waiting[M]{done: done, missing: map[string][]metav1.Condition{}}
 	for _, name := range names {
 		w.missing[name] = nil
 	}
@@ -170,7 +152,6 @@ func (w *waiting[M]) note(found M) {
 		return
 	}
 	delete(w.missing, name)
-	w.seen[name] = time.Now()
 }
 
 // explain adds the conditions of the first missing object to the cause.
@@ -187,8 +168,8 @@ type Batch struct {
 	Seconds float64
 	// Cost includes the work until the manager was idle again.
 	Cost
-	// RSS and Peak are the manager's final and highest memory in bytes.
-	RSS, Peak int64
+	// Peak is the manager's highest memory in bytes.
+	Peak int64
 }
 
 // Per returns a count per machine.
@@ -216,6 +197,6 @@ func (e *Environment) Batch(ctx context.Context, i Infrastructure, n int) (b Bat
 	if err != nil {
 		return b, err
 	}
-	b.RSS, b.Peak, err = e.Memory()
+	_, b.Peak, err = e.Memory()
 	return b, err
 }

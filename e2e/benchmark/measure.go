@@ -21,8 +21,6 @@ import (
 const (
 	// reconcileTotal is controller-runtime's counter of reconciles.
 	reconcileTotal = "controller_runtime_reconcile_total"
-	// heapInUse is the Go heap of a process in bytes.
-	heapInUse = "go_memstats_heap_inuse_bytes"
 
 	// restFor is how long the manager must do nothing to count as idle, and restLimit bounds the wait for that.
 	restFor   = 1500 * time.Millisecond
@@ -54,7 +52,7 @@ func (e *Environment) Sample(ctx context.Context, w Counted) (Cost, error) {
 	return cost, err
 }
 
-// counted returns what the infrastructure, the API server and the system counted so far. The manager need not run.
+// counted returns what the infrastructure and the API server counted so far. The manager need not run.
 func (e *Environment) counted(w Counted) (cost Cost, err error) {
 	cost.Calls = w.Calls()
 	log, err := os.Open(e.audit)
@@ -62,11 +60,7 @@ func (e *Environment) counted(w Counted) (cost Cost, err error) {
 		return Cost{}, fmt.Errorf("opening the audit log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	if cost.Requests, cost.Failed, err = countRequests(log, e.userAgent()); err != nil {
-		return Cost{}, err
-	}
-	server, err := e.Process(binaries.APIServer)
-	cost.ServerCPU = server.CPU
+	cost.Requests, err = countRequests(log, e.userAgent())
 	return cost, err
 }
 
@@ -127,37 +121,17 @@ func (e *Environment) Kill() error { return e.Management.Kill(binaries.Provider(
 
 // manager returns the process that is measured.
 func (e *Environment) manager() (managementcluster.Process, error) {
-	process, err := e.Process(binaries.Provider(e.runner.provider))
+	process, err := e.Management.Process(binaries.Provider(e.runner.provider))
 	if err == nil && process.Peak == 0 {
 		err = errors.New("measuring the manager: the operating system does not report the CPU time and memory of processes")
 	}
 	return process, err
 }
 
-// Process returns a process of the management cluster by name.
-func (e *Environment) Process(name string) (managementcluster.Process, error) {
-	for _, process := range e.Management.Processes() {
-		if process.Name == name {
-			return process, nil
-		}
-	}
-	return managementcluster.Process{}, fmt.Errorf("finding the measured process: process %s not found", name)
-}
-
 // Memory returns the manager's current and highest memory in bytes.
 func (e *Environment) Memory() (now, peak int64, err error) {
 	process, err := e.manager()
 	return process.Memory, process.Peak, err
-}
-
-// Heap returns the manager's heap in bytes.
-func (e *Environment) Heap(ctx context.Context) (int64, error) {
-	process, err := e.manager()
-	if err != nil {
-		return 0, err
-	}
-	bytes, err := process.Gauge(ctx, heapInUse)
-	return int64(bytes), err
 }
 
 // Rest waits until the manager is idle: for a while it made no call except the stream's, sent no request and used almost no CPU. A

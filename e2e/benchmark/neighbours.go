@@ -136,12 +136,9 @@ func (e *Environment) round(ctx context.Context, all map[string]Infrastructure, 
 }
 
 // median returns 0 for no values.
-func median(values []float64) float64 { return Percentile(slices.Sorted(slices.Values(values)), 50) }
-
-// Percentile returns a percentile of sorted values.
-func Percentile(sorted []float64, percent int) float64 {
-	if len(sorted) == 0 {
+func median(values []float64) float64 {
+	if len(values) == 0 {
 		return 0
 	}
-	return sorted[(len(sorted)*percent+99)/100-1]
+	return slices.Sorted(slices.Values(values))[(len(values)-1)/2]
 }

@@ -87,7 +87,7 @@ func (r *report) Detail(title string, n int, cost Cost) {
 		counts Counts
 	}{
 		{"calls to the infrastructure", cost.Calls}, {"requests to the Kubernetes API", cost.Requests},
-		{"of these failed, by status", cost.Failed}, {"reconciles, by controller", cost.Reconciles},
+		{"reconciles, by controller", cost.Reconciles},
 	} {
 		if len(part.counts) == 0 {
 			continue

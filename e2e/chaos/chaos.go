@@ -83,7 +83,6 @@ func Run(ctx context.Context, options Options) error {
 	if cmp.Or(options.ControlPlane, DefaultControlPlane) != DefaultControlPlane {
 		return fmt.Errorf("control planes of %s are for mode %s", options.ControlPlane, RebalanceMode)
 	}
-	options.Clusters = 0
 	return killInEachMode(ctx, options)
 }
 

@@ -91,11 +91,9 @@ func (r *run) begin(ctx context.Context, args ...string) error {
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {
 		return err
 	}
-	component, err := r.installation.Component(r.installation.Programs, r.dir+"/config")
-	if err != nil {
-		return err
-	}
+	component := r.installation.Component()
 	component.APIServerFaults, component.Args = r.apiServer, append(component.Args, args...)
+	var err error
 	r.management, err = managementcluster.Start(ctx, managementcluster.Options{Dir: r.dir, Programs: r.installation.Programs, Components: []managementcluster.Component{component}})
 	if err != nil {
 		return err
@@ -108,7 +106,7 @@ func (r *run) begin(ctx context.Context, args ...string) error {
 	defer cancel()
 	r.infrastructure, err = r.options.Provider.NewTarget(limited, provider.TargetOptions{
 		Mode: r.mode.Name, Cluster: clusterName, Seed: r.options.Seed, Management: r.management, Client: r.client,
-		Programs: r.installation.Assets, Concurrent: r.options.Clusters > 0,
+		Programs: r.installation.Assets,
 		Capacity: func(domains int) int { return capacityFor(r.options.Machines, domains) },
 	})
 	return err

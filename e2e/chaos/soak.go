@@ -89,7 +89,6 @@ func (f footprint) outsideAbove(start footprint) error {
 type soak struct {
 	*run
 
-	target   provider.SoakTarget
 	profiler string
 }
 
@@ -120,10 +119,6 @@ func (s *soak) all(ctx context.Context) error {
 	s.profiler = ports.Host + ":" + strconv.Itoa(port.First)
 	if err := s.begin(ctx, "--profiler-address="+s.profiler); err != nil {
 		return err
-	}
-	var ok bool
-	if s.target, ok = s.infrastructure.(provider.SoakTarget); !ok {
-		return fmt.Errorf("provider %s cannot create and delete clusters during a run yet", s.options.Provider.Describe().Name)
 	}
 	return errors.Join(s.compare(ctx), s.management.Err())
 }
@@ -202,7 +197,7 @@ func (s *soak) guests(ctx context.Context, prefix string, count int) error {
 func (s *soak) createAndDelete(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, guestLimit, fmt.Errorf("not done after %s", guestLimit))
 	defer cancel()
-	guest, err := s.target.Add(ctx, name)
+	guest, err := s.infrastructure.Add(ctx, name)
 	if err != nil {
 		return fmt.Errorf("adding cluster %s: %w", name, err)
 	}
@@ -211,7 +206,7 @@ func (s *soak) createAndDelete(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	infra := s.target.Machine(meta)
+	infra := s.infrastructure.Machine(meta)
 	if err := provider.Create(ctx, s.client, infra); err != nil {
 		return err
 	}
@@ -224,7 +219,7 @@ func (s *soak) createAndDelete(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	if err := s.target.Remove(ctx, name); err != nil {
+	if err := s.infrastructure.Remove(ctx, name); err != nil {
 		return fmt.Errorf("removing the resources of cluster %s: %w", name, err)
 	}
 	for _, object := range []client.Object{&clusterv1.Cluster{ObjectMeta: guest.Meta(name)}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}} {
@@ -255,17 +250,14 @@ func (s *soak) measure(ctx context.Context) (f footprint, err error) {
 			return f, fmt.Errorf("triggering garbage collection in the manager: %w", err)
 		}
 	}
-	for _, process := range s.management.Processes() {
-		if process.Name != s.manager() {
-			continue
-		}
-		goroutines, err := process.Gauge(ctx, "go_goroutines")
-		if err != nil {
-			return f, err
-		}
-		heap, err := process.Gauge(ctx, "go_memstats_heap_alloc_bytes")
-		f = footprint{goroutines: int(goroutines), heap: int64(heap), watches: s.apiServer.Watches(), outside: s.target.Open()}
+	process, err := s.management.Process(s.manager())
+	if err != nil {
 		return f, err
 	}
-	return f, fmt.Errorf("process %s not found", s.manager())
+	goroutines, err := process.Gauge(ctx, "go_goroutines")
+	if err != nil {
+		return f, err
+	}
+	heap, err := process.Gauge(ctx, "go_memstats_heap_alloc_bytes")
+	return footprint{goroutines: int(goroutines), heap: int64(heap), watches: s.apiServer.Watches(), outside: s.infrastructure.Open()}, err
 }

@@ -38,6 +38,8 @@ type Options struct {
 	Dir string
 	// Programs are the programs of the control plane: etcd, kube-apiserver and kube-controller-manager.
 	Programs binaries.Paths
+	// APIServerArgs are further arguments of kube-apiserver.
+	APIServerArgs []string
 	// Components are the managers to run.
 	Components []Component
 	// Progress, unless nil, is called after each completed step.
@@ -106,7 +108,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not done after %s", startLimit))
 	defer cancel()
-	if err := p.bringUp(ctx, options.Components); err != nil {
+	if err := p.bringUp(ctx, options); err != nil {
 		p.Stop()
 		return nil, fmt.Errorf("starting the management cluster: %w", err)
 	}
@@ -142,18 +144,18 @@ func newCluster(options Options) (*Cluster, error) {
 }
 
 // bringUp renders the components while the API server starts, installs them and runs their managers.
-func (p *Cluster) bringUp(ctx context.Context, components []Component) error {
-	managers := make([]manager, len(components))
+func (p *Cluster) bringUp(ctx context.Context, options Options) error {
+	managers := make([]manager, len(options.Components))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		var err error
-		if p.RESTConfig, err = p.startAPIServer(groupCtx); err != nil {
+		if p.RESTConfig, err = p.startAPIServer(groupCtx, options.APIServerArgs); err != nil {
 			return err
 		}
 		p.progress("etcd and kube-apiserver are running")
 		return p.connect()
 	})
-	for i, component := range components {
+	for i, component := range options.Components {
 		group.Go(func() (err error) {
 			managers[i], err = p.prepare(component)
 			return err
@@ -250,6 +252,16 @@ func (p *Cluster) Processes() []Process {
 		list = append(list, is.measured())
 	}
 	return list
+}
+
+// Process returns the running process with a name.
+func (p *Cluster) Process(name string) (Process, error) {
+	for _, process := range p.Processes() {
+		if process.Name == name {
+			return process, nil
+		}
+	}
+	return Process{}, fmt.Errorf("no process %s is running", name)
 }
 
 // Stop stops everything. Managers are stopped first and gracefully, so that they can clean up in the infrastructure. It may be called

@@ -27,7 +27,7 @@ const readyEvery = 50 * time.Millisecond
 const controllers = "namespace-controller,garbage-collector-controller,serviceaccount-controller,clusterrole-aggregation-controller"
 
 // startAPIServer starts etcd and kube-apiserver, waits until they serve, and returns the administrator's configuration.
-func (p *Cluster) startAPIServer(ctx context.Context) (*rest.Config, error) {
+func (p *Cluster) startAPIServer(ctx context.Context, further []string) (*rest.Config, error) {
 	etcd, err := p.startEtcd(ctx)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (p *Cluster) startAPIServer(ctx context.Context) (*rest.Config, error) {
 		// The API server has no other users, so no rate limit is needed.
 		QPS: -1,
 	}
-	server, err := p.start(ctx, command{name: binaries.APIServer, args: args})
+	server, err := p.start(ctx, command{name: binaries.APIServer, args: append(args, further...)})
 	if err != nil {
 		return nil, err
 	}

@@ -66,8 +66,6 @@ type TargetOptions struct {
 	Client     client.WithWatch
 	// Capacity returns the capacity of each failure domain for a number of domains.
 	Capacity func(domains int) int
-	// Concurrent is set if other clusters are created and deleted at the same time.
-	Concurrent bool
 }
 
 // Target is an outside system with a cluster on it.
@@ -85,18 +83,13 @@ type Target interface {
 	EndDisturbances(ctx context.Context) error
 	// Leftovers returns what is left of machines, in the outside system and in objects.
 	Leftovers(ctx context.Context) ([]Fault, error)
-	Close()
-}
-
-// SoakTarget is a Target that is created with Concurrent.
-type SoakTarget interface {
-	Target
 	// Add creates a cluster of this name with a failure domain for one machine. It has its own resources in the outside system.
 	Add(ctx context.Context, name string) (SoakCluster, error)
-	// Remove deletes the outside resources and cluster-scoped objects of a deleted cluster.
+	// Remove deletes the outside resources and cluster-scoped objects of a cluster of Add that is deleted.
 	Remove(ctx context.Context, name string) error
 	// Open returns the number of watches or sessions that the manager has open to the outside system.
 	Open() int
+	Close()
 }
 
 // SoakCluster is a cluster that is created and deleted during the run.

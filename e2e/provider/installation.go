@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,9 +37,7 @@ type Installation struct {
 	// Other, unless nil, runs instead of our manager.
 	Other *OtherManager
 
-	// core and controlPlane are source folders of Cluster API.
-	core, controlPlane string
-	objects            []*unstructured.Unstructured
+	objects []*unstructured.Unstructured
 }
 
 // OtherManager is a third-party manager for a provider's kinds.
@@ -68,69 +65,49 @@ func Install(ctx context.Context, p Provider, progress io.Writer) (*Installation
 	if err != nil {
 		return nil, err
 	}
-	i.core, i.controlPlane = filepath.Join(source, binaries.CAPICoreFolder(version)), filepath.Join(source, "controlplane", "kubeadm")
-	i.objects, err = p.Objects()
-	return i, err
-}
-
-// Component returns the provider's manager with its third-party objects. It writes the manifests to a folder.
-func (i *Installation) Component(programs binaries.Paths, folder string) (managementcluster.Component, error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return managementcluster.Component{}, err
+	if i.objects, err = p.Objects(); err != nil {
+		return nil, err
 	}
-	if err := i.writeConfig(folder); err != nil {
-		return managementcluster.Component{}, fmt.Errorf("preparing the manager's manifests: %w", err)
-	}
-	component := managementcluster.Provider(programs, i.Root, i.Provider.Describe().Name)
-	component.Config, component.Objects = folder, i.objects
-	if i.Other != nil {
-		component.Program = i.Other.Program
-	}
-	maps.Copy(component.Variables, i.Provider.Describe().Unset)
-	return component, nil
-}
-
-// writeConfig writes a kustomize folder with the provider's release and the CRDs of Cluster API, because Cluster API's managers are not
-// installed.
-func (i *Installation) writeConfig(dir string) error {
-	release := filepath.Join(i.Root, "providers", i.Provider.Describe().Name, "config", "default")
-	if i.Other != nil {
-		release = i.Other.Release
-	}
-	release, err := filepath.Rel(dir, release)
-	if err != nil {
-		return err
-	}
-	crds, err := i.crds()
-	if err != nil {
-		return err
-	}
-	var kustomization strings.Builder
-	fmt.Fprintf(&kustomization, "resources:\n  - %s\n", filepath.ToSlash(release))
-	for _, crd := range crds {
-		content, err := os.ReadFile(crd)
+	for _, folder := range []string{binaries.CAPICoreFolder(version), filepath.Join("controlplane", "kubeadm")} {
+		crds, err := crds(filepath.Join(source, folder))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := os.WriteFile(filepath.Join(dir, filepath.Base(crd)), content, 0o600); err != nil {
-			return err
-		}
-		fmt.Fprintf(&kustomization, "  - %s\n", filepath.Base(crd))
+		i.objects = append(i.objects, crds...)
 	}
-	return os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization.String()), 0o600)
+	return i, nil
 }
 
-// crds returns the files with Cluster API's CRDs, including those of its control planes.
-func (i *Installation) crds() ([]string, error) {
-	var files []string
-	for _, of := range []string{i.core, i.controlPlane} {
-		found, err := filepath.Glob(filepath.Join(of, "config", "crd", "bases", "*.yaml"))
-		if err != nil || len(found) == 0 {
-			return nil, fmt.Errorf("finding the CRDs of Cluster API in %s: %d found (%w)", of, len(found), err)
-		}
-		files = append(files, found...)
+// Component returns the provider's manager with its third-party objects and the CRDs of Cluster API, whose managers are not installed.
+func (i *Installation) Component() managementcluster.Component {
+	about := i.Provider.Describe()
+	component := managementcluster.Provider(i.Programs, i.Root, about.Name)
+	component.Objects = i.objects
+	if i.Other != nil {
+		component.Program, component.Config = i.Other.Program, i.Other.Release
 	}
-	return files, nil
+	maps.Copy(component.Variables, about.Unset)
+	return component
+}
+
+// crds returns the CRDs in a folder of Cluster API's sources.
+func crds(folder string) (all []*unstructured.Unstructured, err error) {
+	files, err := filepath.Glob(filepath.Join(folder, "config", "crd", "bases", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		return nil, fmt.Errorf("finding the CRDs of Cluster API in %s: %d found (%w)", folder, len(files), err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		objects, err := managementcluster.Decode(content)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", file, err)
+		}
+		all = append(all, objects...)
+	}
+	return all, nil
 }
 
 // Connect returns a client whose scheme has the kinds of a provider and of Cluster API.

@@ -5,12 +5,9 @@ package provider_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
@@ -61,10 +58,10 @@ func TestTwoProvidersInOneManagementCluster(t *testing.T) {
 		s.installation, err = provider.Install(t.Context(), s.provider, os.Stderr)
 		g.Expect(err).NotTo(HaveOccurred())
 		maps.Copy(programs, s.installation.Programs)
-		component, err := s.installation.Component(s.installation.Programs, filepath.Join(dir, s.name))
-		g.Expect(err).NotTo(HaveOccurred())
+		component := s.installation.Component()
 		if len(components) > 0 { // the first one includes Cluster API's objects
-			component.Config = filepath.Join(s.installation.Root, "providers", s.name, "config", "default")
+			component.Objects, err = s.provider.Objects()
+			g.Expect(err).NotTo(HaveOccurred())
 		}
 		components = append(components, component)
 	}
@@ -164,23 +161,15 @@ func writers(o client.Object) map[string]bool {
 // countsItsOwn verifies that the manager's metrics are only about its own clusters.
 func (s *providerFixture) countsItsOwn(ctx context.Context, management *managementcluster.Cluster) {
 	series := regexp.MustCompile(`(?m)^faultline_failure_domain_[a-z_]+\{.*?namespace="([^"]*)"`)
-	for _, process := range management.Processes() {
-		if process.Name != binaries.Provider(s.name) {
-			continue
-		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, process.Metrics, nil)
-		s.Expect(err).NotTo(HaveOccurred())
-		response, err := http.DefaultClient.Do(request)
-		s.Expect(err).NotTo(HaveOccurred())
-		text, err := io.ReadAll(response.Body)
-		s.Expect(err).NotTo(HaveOccurred())
-		s.Expect(response.Body.Close()).To(Succeed())
-		found := map[string]bool{}
+	process, err := management.Process(binaries.Provider(s.name))
+	s.Expect(err).NotTo(HaveOccurred())
+	found := map[string]bool{}
+	s.Expect(managementcluster.Read(ctx, process.Metrics, func(metrics io.Reader) error {
+		text, err := io.ReadAll(metrics)
 		for _, match := range series.FindAllStringSubmatch(string(text), -1) {
 			found[match[1]] = true
 		}
-		s.Expect(found).To(Equal(map[string]bool{s.target.Cluster().Name: true}), process.Name)
-		return
-	}
-	s.Expect(fmt.Sprintf("no process %s", binaries.Provider(s.name))).To(BeEmpty())
+		return err
+	})).To(Succeed())
+	s.Expect(found).To(Equal(map[string]bool{s.target.Cluster().Name: true}), process.Name)
 }

@@ -141,8 +141,14 @@ type counted struct {
 	*benchmark.Fleet[*infrav1.HarvesterMachine]
 }
 
-// Calls implements benchmark.Counted.
-func (c counted) Calls() benchmark.Counts { return c.simulation.Calls() }
+// Calls implements benchmark.Counted. It counts requests by verb and resource.
+func (c counted) Calls() benchmark.Counts {
+	calls := benchmark.Counts{}
+	for _, request := range c.harvester.Requests() {
+		calls[request.Verb+" "+request.Resource]++
+	}
+	return calls
+}
 
 // IsWork implements benchmark.Counted: watches only wait for changes.
 func (counted) IsWork(call string) bool { return !benchmark.IsApart(call) }
@@ -163,7 +169,7 @@ func start(ctx context.Context, e *benchmark.Environment, name, other string) (c
 	cluster, err := CreateCluster(ctx, e.Client, name, harvester, change...)
 	return counted{s, &benchmark.Fleet[*infrav1.HarvesterMachine]{
 		Client: e.Client, Cluster: cluster, Domains: zoneNames(), New: Machine, List: &infrav1.HarvesterMachineList{}, Check: s.checkPlaces,
-		Provisioned: func(m *infrav1.HarvesterMachine) bool { return ptr.Deref(m.Status.Initialization.Provisioned, false) },
+		Done: func(m *infrav1.HarvesterMachine) bool { return ptr.Deref(m.Status.Initialization.Provisioned, false) },
 	}}, err
 }
 

@@ -97,7 +97,7 @@ func (h *target) Domains() []string { return zoneNames() }
 
 func (h *target) Machine(meta metav1.ObjectMeta) client.Object { return Machine(meta) }
 
-// Add implements provider.SoakTarget. The cluster has its own target namespace.
+// Add implements provider.Target. The cluster has its own target namespace.
 func (h *target) Add(ctx context.Context, name string) (provider.SoakCluster, error) {
 	c, err := CreateCluster(ctx, h.client, name, h.harvester, func(infra *infrav1.HarvesterCluster) { infra.Spec.TargetNamespace = name })
 	if err != nil {
@@ -106,12 +106,12 @@ func (h *target) Add(ctx context.Context, name string) (provider.SoakCluster, er
 	return provider.SoakCluster{Cluster: c, Infrastructure: &infrav1.HarvesterCluster{ObjectMeta: c.Meta(name)}, Domain: zoneNames()[0]}, nil
 }
 
-// Remove implements provider.SoakTarget.
+// Remove implements provider.Target.
 func (h *target) Remove(ctx context.Context, name string) error {
 	return client.IgnoreNotFound(h.harvester.Client().Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 }
 
-// Open implements provider.SoakTarget.
+// Open implements provider.Target.
 func (h *target) Open() int { return len(h.harvester.Watches()) }
 
 // Observe reads the objects on Harvester before the machines: resources of a machine are deleted before the machine.

@@ -7,13 +7,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
-	"github.com/faultline-io/faultline/e2e/binaries"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
@@ -42,144 +39,71 @@ func (Provider) Benchmark() benchmark.Suite {
 	return benchmark.Suite{Machines: []int{200, 1000}, Measure: measure, Scale: measureScale}
 }
 
-// measure creates batches on as many hosts as machines, and the smallest again on twice the hosts.
+// measure creates batches on as many hosts as machines.
 func measure(machines []int, _ string) benchmark.Plan {
 	var scenarios []benchmark.Scenario
-	batch := func(machines, hosts int) {
+	for _, n := range machines {
 		scenarios = append(scenarios, benchmark.Scenario{
-			Name:  fmt.Sprintf("hosts-%d-machines-%d", hosts, machines),
-			Title: fmt.Sprintf("%d machines on %d hosts in %d failure domains", machines, hosts, rackCount),
-			Run:   func(ctx context.Context, e *benchmark.Environment) error { return makeBatch(ctx, e, machines, hosts) },
+			Name: fmt.Sprintf("machines-%d", n), Title: fmt.Sprintf("%d machines on %d hosts in %d failure domains", n, n, rackCount),
+			Run: func(ctx context.Context, e *benchmark.Environment) error { return makeBatch(ctx, e, n) },
 		})
 	}
-	for _, n := range machines {
-		batch(n, n)
-	}
-	batch(slices.Min(machines), 2*slices.Min(machines))
 	return benchmark.Plan{
 		Ours: "Faultline", Upstream: "CAPM3 v1.13.1", Scenarios: scenarios,
 		Notes: `Hosts and Machines exist, and are in the manager's cache, before the first machine is created. A machine has its host when
-its status names it; the write of the host's spec is included. Then the hosts provision immediately. Requests are those in the API
-server's audit log with the manager's user agent; events, leases and watches are counted separately. Without workload clusters, nothing
-waits for Nodes.
+its status names it; the write of the host's spec is included. Requests are those in the API server's audit log with the manager's user
+agent; events, leases and watches are counted separately. Without workload clusters, nothing waits for Nodes.
 `,
 	}
 }
 
-// batch holds the cost of creating machines at once: until each had its host, and then, with hosts without delays, until the last was
-// provisioned.
-type batch struct {
-	machines, hosts      int
-	each                 []float64 // the seconds from a machine's creation to its host, sorted
-	associated           float64   // seconds until the last had its host
-	association          benchmark.Cost
-	provisioned          float64 // additional seconds
-	provisioning         benchmark.Cost
-	memory, serverMemory int64 // highest values in bytes
-}
-
-func makeBatch(ctx context.Context, e *benchmark.Environment, machines, hosts int) error {
-	y, err := setUp(ctx, e, "bench", hosts)
+// makeBatch creates machines at once. They are done when they have hosts, which do nothing.
+func makeBatch(ctx context.Context, e *benchmark.Environment, machines int) error {
+	y, err := setUp(ctx, e, machines)
 	if err != nil {
 		return err
 	}
-	all, err := y.Machines(ctx, machines)
-	if err != nil {
-		return err
-	}
-	if err := e.Rest(ctx, y); err != nil {
-		return err
-	}
-	b := batch{machines: machines, hosts: hosts}
-	b.association, err = e.During(ctx, y, func() (err error) {
-		began := time.Now()
-		if b.each, err = y.Create(ctx, all, associated); err != nil {
-			return err
-		}
-		b.associated = time.Since(began).Seconds()
-		e.Progressf("%d machines have hosts after %.1f s", machines, b.associated)
-		return e.Rest(ctx, y)
-	})
-	if err != nil {
-		return err
-	}
-	b.provisioning, err = e.During(ctx, y, func() error {
-		began := time.Now()
-		y.work(ctx)
-		if _, err := y.Await(ctx, all, y.Provisioned); err != nil {
-			return err
-		}
-		b.provisioned = time.Since(began).Seconds()
-		return e.Rest(ctx, y)
-	})
-	if err != nil {
-		return err
-	}
-	server, err := e.Process(binaries.APIServer)
-	if err != nil {
-		return err
-	}
-	b.serverMemory = server.Peak
-	_, b.memory, err = e.Memory()
-	e.Add(b.rows()...)
-	e.Detail(fmt.Sprintf("%d machines on %d hosts until they have hosts", machines, hosts), machines, b.association)
-	e.Detail(fmt.Sprintf("%d machines on %d hosts until they are provisioned", machines, hosts), machines, b.association.Plus(b.provisioning))
+	b, err := e.Batch(ctx, y, machines)
+	e.Add(rows(b)...)
+	e.Detail(fmt.Sprintf("%d machines on %d hosts until they have hosts", machines, machines), machines, b.Cost)
 	return err
 }
 
-func (b batch) rows() []benchmark.Row {
-	var theirs upstream
-	if b.hosts == b.machines {
-		theirs = upstreams()[b.machines]
-	}
-	per := func(name string, count int) benchmark.Row {
-		return benchmark.Figure(name, "%.1f", float64(count)/float64(b.machines))
-	}
-	whole := b.association.Plus(b.provisioning)
-	last := benchmark.Figure("seconds until all have a host", "%.1f", b.associated).WithUpstream(theirs.seconds)
-	if aim := upstreams()[b.machines].aim; aim > 0 {
-		last = last.Below(aim)
+func rows(b benchmark.Batch) []benchmark.Row {
+	theirs := upstreams()[b.Machines]
+	last := benchmark.Figure("seconds until all have a host", "%.1f", b.Seconds).WithUpstream(theirs.seconds)
+	if theirs.aim > 0 {
+		last = last.Below(theirs.aim)
 	}
 	return []benchmark.Row{
 		last,
-		benchmark.Figure("seconds from a machine's creation to its host, median", "%.2f", benchmark.Percentile(b.each, 50)),
-		benchmark.Figure("the same, 99th percentile", "%.2f", benchmark.Percentile(b.each, 99)),
-		per("Kubernetes requests a machine until it has its host", b.association.Work()).WithUpstream("8-18").AtMost(aimHostRequests),
-		benchmark.Figure("lists of hosts in all", "%.0f", float64(b.association.Requests["list baremetalhosts"])).
-			WithUpstream(fmt.Sprint(b.machines)).Zero(),
-		per("Kubernetes requests a machine until it is provisioned", whole.Work()),
-		per("events, leases and watches a machine", whole.Requests.Sum(benchmark.IsApart)),
-		benchmark.Figure("CPU-seconds of the manager until all have a host", "%.1f", b.association.CPU).WithUpstream(theirs.cpu),
-		benchmark.Figure("CPU-seconds of the API server until all have a host", "%.1f", b.association.ServerCPU),
-		benchmark.Figure("seconds more until all are provisioned", "%.1f", b.provisioned),
-		benchmark.Figure("CPU-seconds of the manager in all", "%.1f", whole.CPU),
-		benchmark.Figure("MiB of the manager at its peak", "%.0f", mib(b.memory)).WithUpstream(theirs.memory).Below(aimMemory),
-		benchmark.Figure("MiB of the API server at its peak", "%.0f", mib(b.serverMemory)),
+		benchmark.Figure("Kubernetes requests a machine until it has its host", "%.1f", b.Per(b.Work())).WithUpstream("8-18").AtMost(aimHostRequests),
+		benchmark.Figure("lists of hosts in all", "%.0f", float64(b.Requests["list baremetalhosts"])).
+			WithUpstream(fmt.Sprint(b.Machines)).Zero(),
+		benchmark.Figure("events, leases and watches a machine", "%.1f", b.Per(b.Requests.Sum(benchmark.IsApart))),
+		benchmark.Figure("CPU-seconds of the manager until all have a host", "%.1f", b.CPU).WithUpstream(theirs.cpu),
+		benchmark.Figure("MiB of the manager at its peak", "%.0f", mib(b.Peak)).WithUpstream(theirs.memory).Below(aimMemory),
 	}
 }
 
 func mib(bytes int64) float64 { return float64(bytes) / benchmark.Mebibyte }
 
-// benchSetup is a number of hosts in racks and a cluster on them, in its own namespace. Its hosts do nothing before work is called.
+// benchSetup is a number of hosts in racks, which do nothing, and a cluster on them in its own namespace.
 type benchSetup struct {
 	noCalls
 	*benchmark.Fleet[*infrav1.Metal3Machine]
-
-	in   *benchmark.Environment
-	name string // of the namespace and of the cluster
 }
 
 // setUp creates available hosts and a cluster without machines.
-func setUp(ctx context.Context, e *benchmark.Environment, name string, hosts int) (*benchSetup, error) {
+func setUp(ctx context.Context, e *benchmark.Environment, hosts int) (*benchSetup, error) {
 	racks := simulator.Racks(rackCount, hosts/rackCount)
 	for i := range hosts % rackCount {
 		racks.Domains[i].Hosts++
 	}
 	racks.Ready = true
-	cluster, err := createCluster(ctx, e.Client, name, racks)
-	y := &benchSetup{in: e, name: name, Fleet: &benchmark.Fleet[*infrav1.Metal3Machine]{
-		Client: e.Client, Cluster: cluster, New: newMachine, List: &infrav1.Metal3MachineList{},
-		Provisioned: func(m *infrav1.Metal3Machine) bool { return ptr.Deref(m.Status.Initialization.Provisioned, false) },
+	cluster, err := createCluster(ctx, e.Client, "bench", racks)
+	y := &benchSetup{Fleet: &benchmark.Fleet[*infrav1.Metal3Machine]{
+		Client: e.Client, Cluster: cluster, New: newMachine, List: &infrav1.Metal3MachineList{}, Done: associated,
 	}}
 	y.Check = y.checkPlaces
 	for _, rack := range racks.Domains {
@@ -203,34 +127,26 @@ func associated(machine *infrav1.Metal3Machine) bool {
 
 // checkPlaces verifies that each machine has one host in its rack.
 func (y *benchSetup) checkPlaces(ctx context.Context, domains map[string]string) error {
-	placements, err := simulator.Placements(ctx, y.Client, y.name)
+	racks, err := y.racksOf(ctx)
 	if err != nil {
 		return err
 	}
-	racksOf := map[string][]string{}
-	for _, p := range placements {
-		if p.Consumer != "" {
-			racksOf[p.Consumer] = append(racksOf[p.Consumer], p.Domain)
-		}
-	}
 	for name, want := range domains {
-		if !slices.Equal(racksOf[name], []string{want}) {
-			return fmt.Errorf("checking placement: machine %s has hosts in %v, want one in %s", name, racksOf[name], want)
+		if !slices.Equal(racks[name], []string{want}) {
+			return fmt.Errorf("checking placement: machine %s has hosts in %v, want one in %s", name, racks[name], want)
 		}
 	}
 	return nil
 }
 
-// work makes the hosts carry out their work without delays until the scenario ends.
-func (y *benchSetup) work(ctx context.Context) {
-	operator := simulator.New(simulator.WithNamespace(y.name), simulator.WithoutEvents())
-	ctx, stop := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		if err := operator.Run(ctx, y.in.Management.RESTConfig); err != nil {
-			y.in.Progressf("simulating hosts: %v", err)
+// racksOf returns the racks of each machine's hosts.
+func (y *benchSetup) racksOf(ctx context.Context) (map[string][]string, error) {
+	placements, err := simulator.Placements(ctx, y.Client, y.Cluster.Name)
+	racks := map[string][]string{}
+	for _, p := range placements {
+		if p.Consumer != "" {
+			racks[p.Consumer] = append(racks[p.Consumer], p.Domain)
 		}
-	}()
-	y.in.OnStop(func() { stop(); <-ended })
+	}
+	return racks, err
 }

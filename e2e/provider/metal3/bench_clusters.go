@@ -31,55 +31,35 @@ const (
 	stillFor = 5 * time.Second
 )
 
-// clusterStart holds the cost of restarting a manager whose clusters already exist.
-type clusterStart struct {
-	// reported is the number of seconds until the last cluster had the conditions ControlPlaneBalanced and WorkersBalanced, if they are
-	// expected.
-	reported float64
-	// start is the cost until the manager was idle, and rest the cost while idle.
-	start, rest benchmark.Cost
-	// rss and peak are the manager's idle and highest memory in bytes; heap is the part of rss that its heap uses.
-	rss, peak, heap int64
-}
-
-// clusters is a scenario with many control planes.
+// clusters is a scenario with many control planes. Their manager is restarted once they exist.
 type clusters struct {
 	noCalls
 
 	in    *benchmark.Environment
 	all   []*spreadCluster
 	watch time.Duration
-	// off is the manager with rebalance Off and without spreading of workers, spread with Advise and with spreading. uneven is the number
-	// of clusters with machines to move, and change the cost of a status change of every control plane.
-	off, spread clusterStart
-	uneven      int
-	change      benchmark.Cost
+	// reported is the number of seconds until the last cluster had the conditions ControlPlaneBalanced and WorkersBalanced.
+	reported float64
+	// start is the cost until the manager was idle, rest the cost while idle, and change that of a status change of every control plane.
+	start, rest, change benchmark.Cost
+	// rss and peak are the manager's idle and highest memory in bytes.
+	rss, peak int64
+	// uneven is the number of clusters with machines to move.
+	uneven int
 }
 
 func (c *clusters) measure(ctx context.Context) error {
 	if err := c.make(ctx); err != nil {
 		return err
 	}
-	var err error
-	c.in.Progressf("starting the manager while spreading is disabled")
-	if c.off, err = c.start(ctx, func(context.Context) error { return nil }); err != nil {
-		return err
-	}
-	if err := c.in.Kill(); err != nil {
-		return err
-	}
 	if err := c.each(ctx, (*spreadCluster).spread); err != nil {
 		return err
 	}
-	c.in.Progressf("starting the manager while spreading is enabled")
-	c.spread, err = c.start(ctx, func(ctx context.Context) (err error) {
-		c.uneven, err = c.waitForConditions(ctx)
-		return err
-	})
-	if err != nil {
+	if err := c.restart(ctx); err != nil {
 		return err
 	}
 	c.in.Progressf("changing every control plane")
+	var err error
 	c.change, err = c.in.During(ctx, c, func() error {
 		if err := c.each(ctx, (*spreadCluster).report); err != nil {
 			return err
@@ -88,30 +68,20 @@ func (c *clusters) measure(ctx context.Context) error {
 	})
 	c.in.Add(c.rows()...)
 	n := len(c.all)
-	c.in.Detail("clusters, start of the manager, spread", n, c.spread.start)
-	c.in.Detail("clusters, start of the manager, not spread", n, c.off.start)
-	c.in.Detail("idle clusters, spread", n, c.spread.rest)
+	c.in.Detail("clusters, start of the manager", n, c.start)
+	c.in.Detail("idle clusters", n, c.rest)
 	c.in.Detail("clusters that report a change", n, c.change)
 	return err
 }
 
 func (c *clusters) rows() []benchmark.Row {
-	on, off, n := c.spread, c.off, float64(len(c.all))
-	resting := fmt.Sprintf("in %s of idling", c.watch)
-	requests := func(name string, spread, not benchmark.Cost) benchmark.Row {
-		return both("Kubernetes requests a cluster "+name, "%.2f", float64(spread.Work())/n, float64(not.Work())/n)
-	}
+	n := float64(len(c.all))
 	return []benchmark.Row{
 		benchmark.Figure("of these not balanced", "%.0f", float64(c.uneven)),
-		benchmark.Figure("seconds from the manager's start until ControlPlaneBalanced is set on all", "%.1f", on.reported),
-		requests("from the start until it is idle", on.start, off.start),
-		both("CPU-seconds of the manager until then", "%.1f", on.start.CPU, off.start.CPU),
-		both("CPU-seconds of the API server until then", "%.1f", on.start.ServerCPU, off.start.ServerCPU),
-		both("MiB of the idle manager", "%.0f", mib(on.rss), mib(off.rss)).Below(aimClustersMemory),
-		both("MiB of the manager at its peak", "%.0f", mib(on.peak), mib(off.peak)).Below(aimClustersMemory),
-		both("MiB of its idle heap", "%.0f", mib(on.heap), mib(off.heap)),
-		requests(resting, on.rest, off.rest).Zero(),
-		both("CPU-seconds of the manager "+resting, "%.2f", on.rest.CPU, off.rest.CPU),
+		benchmark.Figure("seconds from the manager's start until ControlPlaneBalanced is set on all", "%.1f", c.reported),
+		benchmark.Figure(fmt.Sprintf("Kubernetes requests a cluster in %s of idling", c.watch), "%.2f", float64(c.rest.Work())/n).Zero(),
+		benchmark.Figure("MiB of the idle manager", "%.0f", mib(c.rss)).Below(aimClustersMemory),
+		benchmark.Figure("MiB of the manager at its peak", "%.0f", mib(c.peak)).Below(aimClustersMemory),
 		benchmark.Figure("CPU-milliseconds of the manager a decision", "%.1f", 1000*c.change.CPU/n).Below(aimDecision),
 		benchmark.Figure("Kubernetes requests a decision", "%.2f", float64(c.change.Work())/n),
 	}
@@ -182,7 +152,7 @@ func (c *clusters) initialize(ctx context.Context) error {
 		}
 	}
 	ready := func(m *infrav1.Metal3Machine) bool { return conditions.IsTrue(m, clusterv1.ReadyCondition) }
-	if _, err := benchmark.Await(ctx, c.objects(&infrav1.Metal3MachineList{}), machines, ready); err != nil {
+	if err := benchmark.Await(ctx, c.objects(&infrav1.Metal3MachineList{}), machines, ready); err != nil {
 		return err
 	}
 	if err := c.each(ctx, (*spreadCluster).copyDomains); err != nil {
@@ -201,8 +171,7 @@ func (c *clusters) await(ctx context.Context, done func(*infrav1.Metal3Cluster) 
 	for _, p := range c.all {
 		names = append(names, p.cluster.Name)
 	}
-	_, err := benchmark.Await(ctx, c.objects(&infrav1.Metal3ClusterList{}), names, done)
-	return err
+	return benchmark.Await(ctx, c.objects(&infrav1.Metal3ClusterList{}), names, done)
 }
 
 // waitForConditions waits until each cluster reports whether its control plane and its workers are balanced, verifies that, and
@@ -229,29 +198,26 @@ func (c *clusters) waitForConditions(ctx context.Context) (uneven int, err error
 	return uneven, nil
 }
 
-// start starts the killed manager. It returns the cost until the clusters report their balance and the manager is idle, and then
-// the cost while idle.
-func (c *clusters) start(ctx context.Context, wait func(context.Context) error) (s clusterStart, err error) {
+// restart starts the killed manager, and measures until the clusters report their balance and the manager is idle, and then while idle.
+func (c *clusters) restart(ctx context.Context) (err error) {
+	c.in.Progressf("starting the manager")
 	began := time.Now()
-	s.start, err = c.in.FromStart(ctx, c, func() error {
-		if err := wait(ctx); err != nil {
+	c.start, err = c.in.FromStart(ctx, c, func() (err error) {
+		if c.uneven, err = c.waitForConditions(ctx); err != nil {
 			return err
 		}
-		s.reported = time.Since(began).Seconds()
+		c.reported = time.Since(began).Seconds()
 		return c.still(ctx)
 	})
 	if err != nil {
-		return s, err
+		return err
 	}
 	c.in.Progressf("watching the idle manager for %s", c.watch)
-	if s.rest, err = c.in.During(ctx, c, func() error { return provider.Pause(ctx, c.watch) }); err != nil {
-		return s, err
+	if c.rest, err = c.in.During(ctx, c, func() error { return provider.Pause(ctx, c.watch) }); err != nil {
+		return err
 	}
-	if s.heap, err = c.in.Heap(ctx); err != nil {
-		return s, err
-	}
-	s.rss, s.peak, err = c.in.Memory()
-	return s, err
+	c.rss, c.peak, err = c.in.Memory()
+	return err
 }
 
 // still waits until the manager has reconciled every cluster and is idle.

@@ -83,9 +83,8 @@ func both(name, format string, spread, not float64) benchmark.Row {
 
 const scaleNotes = `The manager assigns failure domains to workers that are spread; the Machines of the others name theirs. The Machines exist
 before. Times start at the creation of the first Metal3Machine; requests are counted until all have hosts and the manager is idle.
-Clusters that are spread have rebalance Advise and workers enabled, the others rebalance Off and workers disabled. Each start is a
-restart of the manager with existing clusters: it reads all objects, every controller reconciles each, and only requested changes are
-written. A decision follows an event that only the rebalancer handles, and its result is written. Requests are those in the API server's
-audit log with the manager's user agent; events, leases and watches are counted separately. There are no workload clusters, and the
-manager does not connect to any.
+Clusters have rebalance Advise and workers enabled. The start is a restart of the manager with existing clusters: it reads all objects,
+every controller reconciles each, and only requested changes are written. A decision follows an event that only the rebalancer handles,
+and its result is written. Requests are those in the API server's audit log with the manager's user agent; events, leases and watches are
+counted separately. There are no workload clusters, and the manager does not connect to any.
 `

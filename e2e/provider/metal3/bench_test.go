@@ -27,26 +27,26 @@ func TestParseScale(t *testing.T) {
 }
 
 func TestBatchReport(t *testing.T) {
-	reached := batch{
-		machines: 200, hosts: 200, associated: 4.9, memory: 99 << 20,
-		association: benchmark.Cost{Requests: benchmark.Counts{"patch baremetalhosts": 400, "patch metal3machines": 800, "create events": 999}},
+	reached := func() benchmark.Batch {
+		return benchmark.Batch{Machines: 200, Seconds: 4.9, Peak: 99 << 20, Cost: benchmark.Cost{
+			Requests: benchmark.Counts{"patch baremetalhosts": 400, "patch metal3machines": 800, "create events": 999},
+		}}
 	}
 	for name, test := range map[string]struct {
-		change func(*batch)
+		change func(*benchmark.Batch)
 		missed string
 	}{
-		"all reached":       {change: func(*batch) {}},
-		"too late":          {func(b *batch) { b.associated = 5 }, "seconds until all have a host"},
-		"a request more":    {func(b *batch) { b.association.Requests["get secrets"]++ }, "requests a machine until it has its host"},
-		"a list":            {func(b *batch) { b.association.Requests = benchmark.Counts{"list baremetalhosts": 1} }, "lists of hosts"},
-		"too much memory":   {func(b *batch) { b.memory = 100 << 20 }, "MiB of the manager"},
-		"a size of no aims": {change: func(b *batch) { b.machines, b.hosts, b.associated = 201, 402, 99 }},
+		"all reached":       {change: func(*benchmark.Batch) {}},
+		"too late":          {func(b *benchmark.Batch) { b.Seconds = 5 }, "seconds until all have a host"},
+		"a request more":    {func(b *benchmark.Batch) { b.Requests["get secrets"]++ }, "requests a machine until it has its host"},
+		"a list":            {func(b *benchmark.Batch) { b.Requests = benchmark.Counts{"list baremetalhosts": 1} }, "lists of hosts"},
+		"too much memory":   {func(b *benchmark.Batch) { b.Peak = 100 << 20 }, "MiB of the manager"},
+		"a size of no aims": {change: func(b *benchmark.Batch) { b.Machines, b.Seconds = 201, 99 }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := reached
-			b.association = reached.association.Plus(benchmark.Cost{})
+			b := reached()
 			test.change(&b)
-			expectMissed(t, b.rows(), test.missed)
+			expectMissed(t, rows(b), test.missed)
 		})
 	}
 }
@@ -63,7 +63,7 @@ func expectMissed(t *testing.T, rows []benchmark.Row, missed string) {
 
 func TestClusterReportMarksMissedTargets(t *testing.T) {
 	asked := func(request string) func(*clusters) {
-		return func(c *clusters) { c.spread.rest.Requests = benchmark.Counts{request: 1} }
+		return func(c *clusters) { c.rest.Requests = benchmark.Counts{request: 1} }
 	}
 	for name, test := range map[string]struct {
 		change func(*clusters)
@@ -73,12 +73,12 @@ func TestClusterReportMarksMissedTargets(t *testing.T) {
 		"a request at rest":        {asked("get secrets"), "requests a cluster in 30s of idling"},
 		"a watch that is renewed":  {change: asked("watch machines")},
 		"a slow decision":          {func(c *clusters) { c.change.CPU = 20 }, "CPU-milliseconds of the manager a decision"},
-		"too much memory":          {func(c *clusters) { c.spread.rss = 120 << 20 }, "MiB of the idle manager"},
-		"too much memory at times": {func(c *clusters) { c.spread.peak = 120 << 20 }, "MiB of the manager at its peak"},
+		"too much memory":          {func(c *clusters) { c.rss = 120 << 20 }, "MiB of the idle manager"},
+		"too much memory at times": {func(c *clusters) { c.peak = 120 << 20 }, "MiB of the manager at its peak"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &clusters{
-				all: make([]*spreadCluster, 1000), uneven: 500, watch: 30 * time.Second, spread: clusterStart{rss: 119 << 20, peak: 119 << 20},
+				all: make([]*spreadCluster, 1000), uneven: 500, watch: 30 * time.Second, rss: 119 << 20, peak: 119 << 20,
 				change: benchmark.Cost{CPU: 19.9, Requests: benchmark.Counts{"patch metal3clusters/status": 500}},
 			}
 			test.change(c)

@@ -18,7 +18,6 @@ import (
 	"github.com/faultline-io/faultline/e2e/benchmark"
 	"github.com/faultline-io/faultline/e2e/provider"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
-	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
@@ -28,12 +27,11 @@ const deployment = "workers"
 // workers holds the cost of creating the machines of one MachineDeployment at once.
 type workers struct {
 	machines, hosts int
-	// created, assigned and associated are the seconds until the last machine was created, was assigned a failure domain (0 if Machines
-	// name theirs), and had its host.
-	created, assigned, associated float64
-	// cost is the cost until then, and peak the manager's highest memory in bytes.
+	// assigned and associated are the seconds until the last machine was assigned a failure domain (0 if Machines name theirs), and had
+	// its host.
+	assigned, associated float64
+	// cost is the cost until then.
 	cost benchmark.Cost
-	peak int64
 }
 
 // measureWorkers creates the workers twice, once with Machines that name their failure domains and once spread, with slightly more hosts
@@ -67,19 +65,16 @@ func workerRows(spread, named workers) []benchmark.Row {
 		assigned = assigned.Below(aimSpread)
 	}
 	return []benchmark.Row{
-		both("seconds until all are created", "%.1f", spread.created, named.created),
 		assigned,
 		both("seconds until all have a host", "%.1f", spread.associated, named.associated),
 		both("Kubernetes requests a machine until it has its host", "%.2f", per(spread), per(named)),
 		benchmark.Figure("of these for being spread", "%.2f", per(spread)-per(named)).AtMost(aimSpreadRequests),
 		both("CPU-seconds of the manager until all have a host", "%.1f", spread.cost.CPU, named.cost.CPU),
-		both("CPU-seconds of the API server until then", "%.1f", spread.cost.ServerCPU, named.cost.ServerCPU),
-		both("MiB of the manager at its peak", "%.0f", mib(spread.peak), mib(named.peak)),
 	}
 }
 
 func (w *workers) measure(ctx context.Context, e *benchmark.Environment, spread bool) error {
-	y, err := setUp(ctx, e, "bench", w.hosts)
+	y, err := setUp(ctx, e, w.hosts)
 	if err != nil {
 		return err
 	}
@@ -100,25 +95,19 @@ func (w *workers) measure(ctx context.Context, e *benchmark.Environment, spread 
 		e.Progressf("%d workers have hosts after %.1f s", w.machines, w.associated)
 		return e.Rest(ctx, y)
 	})
-	if err != nil {
-		return err
-	}
-	if _, w.peak, err = e.Memory(); err != nil {
-		return err
-	}
-	return y.checkSpread(ctx, w.machines)
+	return err
 }
 
 // deploy creates the MachineDeployment, and enables or disables spreading. Machines that should be spread name no failure domain.
 func (y *benchSetup) deploy(ctx context.Context, replicas int, spread bool) error {
 	md := &clusterv1.MachineDeployment{ObjectMeta: y.Cluster.Meta(deployment), Spec: clusterv1.MachineDeploymentSpec{
-		ClusterName: y.name, Replicas: new(int32(replicas)), //nolint:gosec // A number of machines fits.
+		ClusterName: y.Cluster.Name, Replicas: new(int32(replicas)), //nolint:gosec // A number of machines fits.
 		Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: deployment}},
 	}}
 	md.OwnerReferences = []metav1.OwnerReference{y.Cluster.Owner}
 	y.Cluster.Deployment = deployment
 	if spread {
-		y.Domains = []string{""}
+		y.Domains, y.Check = []string{""}, y.checkSpread
 	}
 	template, _ := y.Cluster.Machine("template", "")
 	md.Spec.Template.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: deployment}
@@ -126,34 +115,25 @@ func (y *benchSetup) deploy(ctx context.Context, replicas int, spread bool) erro
 	if err := provider.Create(ctx, y.Client, md); err != nil {
 		return err
 	}
-	infra := &infrav1.Metal3Cluster{ObjectMeta: y.Cluster.Meta(y.name)}
+	infra := &infrav1.Metal3Cluster{ObjectMeta: y.Cluster.Meta(y.Cluster.Name)}
 	body := fmt.Sprintf(`{"spec":{"distribution":{"workers":{"enabled":%t}}}}`, spread)
 	return y.Client.Patch(ctx, infra, client.RawPatch(mergePatch, []byte(body)))
 }
 
-// makeWorkers creates the Metal3Machines and waits until each has its host. With spread it first waits for the assigned failure domain.
+// makeWorkers creates the Metal3Machines and waits until each has its host, and with spread also until each is assigned a failure domain.
 func (y *benchSetup) makeWorkers(ctx context.Context, w *workers, all []*infrav1.Metal3Machine, spread bool) error {
 	began := time.Now()
 	group, groupCtx := errgroup.WithContext(ctx)
-	seen := func(done func(*infrav1.Metal3Machine) bool, after *float64) {
+	if spread {
 		group.Go(func() error {
-			_, err := y.Await(groupCtx, all, done)
-			*after = time.Since(began).Seconds()
+			err := y.Await(groupCtx, all, assigned)
+			w.assigned = time.Since(began).Seconds()
 			return err
 		})
 	}
-	seen(associated, &w.associated)
-	if spread {
-		seen(assigned, &w.assigned)
-	}
 	group.Go(func() error {
-		making, makingCtx := errgroup.WithContext(groupCtx)
-		making.SetLimit(provider.CreateAtOnce)
-		for _, machine := range all {
-			making.Go(func() error { return provider.Create(makingCtx, y.Client, machine) })
-		}
-		err := making.Wait()
-		w.created = time.Since(began).Seconds()
+		err := y.Create(groupCtx, all)
+		w.associated = time.Since(began).Seconds()
 		return err
 	})
 	return group.Wait()
@@ -164,20 +144,20 @@ func assigned(machine *infrav1.Metal3Machine) bool {
 }
 
 // checkSpread verifies that the workers' hosts are spread evenly.
-func (y *benchSetup) checkSpread(ctx context.Context, machines int) error {
-	placements, err := simulator.Placements(ctx, y.Client, y.name)
+func (y *benchSetup) checkSpread(ctx context.Context, machines map[string]string) error {
+	racks, err := y.racksOf(ctx)
 	if err != nil {
 		return err
 	}
 	in := map[string]int{}
-	for _, p := range placements {
-		if p.Consumer != "" {
-			in[p.Domain]++
+	for _, of := range racks {
+		for _, rack := range of {
+			in[rack]++
 		}
 	}
 	counts := slices.Sorted(maps.Values(in))
-	if len(counts) != min(rackCount, machines) || counts[len(counts)-1]-counts[0] > 1 {
-		return fmt.Errorf("checking placement: %d workers are spread as %v", machines, in)
+	if len(counts) != min(rackCount, len(machines)) || counts[len(counts)-1]-counts[0] > 1 {
+		return fmt.Errorf("checking placement: %d workers are spread as %v", len(machines), in)
 	}
 	return nil
 }

@@ -62,9 +62,6 @@ func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provid
 	m.layout.Ready = true
 	m.numbered.Store(int64(len(m.layout.Hosts(o.Cluster))))
 	options := []simulator.Option{simulator.WithoutEvents(), simulator.WithSeed(o.Seed), simulator.WithHooks(simulator.Hooks{PowerOn: m.booted})}
-	if !o.Concurrent {
-		options = append(options, simulator.WithNamespace(o.Cluster))
-	}
 	m.operator = simulator.New(append(options, is.Fault.Options...)...)
 	var err error
 	if m.cluster, err = createCluster(ctx, m.client, o.Cluster, m.layout); err != nil {
@@ -88,7 +85,7 @@ func (m *target) createTemplate(ctx context.Context, of *provider.Cluster) error
 	}})
 }
 
-// Add implements provider.SoakTarget. The cluster has its own host.
+// Add implements provider.Target. The cluster has its own host.
 func (m *target) Add(ctx context.Context, name string) (provider.SoakCluster, error) {
 	layout := simulator.Racks(1, 1)
 	layout.Ready, layout.First = true, int(m.numbered.Add(1))
@@ -100,7 +97,7 @@ func (m *target) Add(ctx context.Context, name string) (provider.SoakCluster, er
 	return guest, m.createTemplate(ctx, c)
 }
 
-// Remove implements provider.SoakTarget.
+// Remove implements provider.Target.
 func (m *target) Remove(ctx context.Context, name string) error {
 	hosts := &bmov1alpha1.BareMetalHostList{}
 	if err := m.client.List(ctx, hosts, client.InNamespace(name)); err != nil {
@@ -114,7 +111,7 @@ func (m *target) Remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// Open implements provider.SoakTarget. Hosts are objects of the management cluster.
+// Open implements provider.Target. Hosts are objects of the management cluster.
 func (*target) Open() int { return 0 }
 
 // operate runs the bare-metal operator until Close.

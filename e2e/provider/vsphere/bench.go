@@ -21,8 +21,6 @@ const (
 	idlePeriods = 3
 	// touches is how often every zone is reconciled again.
 	touches = 10
-	// disturbances is how often the inventory of the zones changes.
-	disturbances = 5
 
 	// Names of the controllers of zones and VMs.
 	zoneController = "vspheredeploymentzone"
@@ -39,7 +37,6 @@ const (
 	aimVMs      = 100  // the number of VMs for aimSeconds
 	aimCPU      = 0.05 // seconds per VM
 	aimSync     = 2    // reconciles of an idle VM in all periods; few calls are good only if work was done
-	aimStock    = 15   // SOAP calls per VM, and seconds until aimVMs VMs are ready, with vcsim's own property collector
 )
 
 // Benchmark implements benchmark.Provider.
@@ -49,14 +46,7 @@ func (Provider) Benchmark() benchmark.Suite {
 
 func measure(vms []int, _ string) benchmark.Plan {
 	most := slices.Max(vms)
-	scenarios := []benchmark.Scenario{{
-		Name: "create-vcsim", Title: fmt.Sprintf("%d VMs from create to ready, with vcsim's own property collector", most),
-		Run: func(ctx context.Context, e *benchmark.Environment) error {
-			b, err := rollout(ctx, e, 1, most, simulator.WithStockCollector())
-			e.Add(stockRows(b)...)
-			return err
-		},
-	}}
+	var scenarios []benchmark.Scenario
 	for _, n := range vms {
 		title := fmt.Sprintf("%d VMs from create to ready", n)
 		scenarios = append(scenarios, benchmark.Scenario{
@@ -108,8 +98,8 @@ func isOther(name string) bool {
 }
 
 // rollout creates n VMs at once, over the zones of some vCenters.
-func rollout(ctx context.Context, e *benchmark.Environment, vcenters, n int, opts ...simulator.Option) (benchmark.Batch, error) {
-	servers, err := startVCenters(e, vcenters, simulator.ThreeZones(), opts...) //nolint:contextcheck // The simulators run until they are closed.
+func rollout(ctx context.Context, e *benchmark.Environment, vcenters, n int) (benchmark.Batch, error) {
+	servers, err := startVCenters(e, vcenters, simulator.ThreeZones()) //nolint:contextcheck // The simulators run until they are closed.
 	if err != nil {
 		return benchmark.Batch{}, err
 	}
@@ -135,18 +125,8 @@ func rolloutRows(b benchmark.Batch) []benchmark.Row {
 		benchmark.Figure("events, leases and watches a VM", "%.1f", b.Per(b.Requests.Sum(benchmark.IsApart))),
 		benchmark.Figure("CPU-seconds a VM", "%.3f", b.CPU/float64(b.Machines)).WithUpstream("0.14").AtMost(aimCPU),
 		ready,
-		benchmark.Figure("MiB of the manager at the end", "%.0f", float64(b.RSS)/benchmark.Mebibyte).WithUpstream("109-147"),
-		benchmark.Figure("MiB of the manager at its peak", "%.0f", float64(b.Peak)/benchmark.Mebibyte),
+		benchmark.Figure("MiB of the manager at its peak", "%.0f", float64(b.Peak)/benchmark.Mebibyte).WithUpstream("109-147"),
 	}
-}
-
-// stockRows returns the rows for a vCenter that reports changes more slowly than the simulator.
-func stockRows(b benchmark.Batch) []benchmark.Row {
-	ready := benchmark.Figure("seconds until ready", "%.1f", b.Seconds)
-	if b.Machines == aimVMs {
-		ready = ready.WithUpstream("88, tuned 28-36").Below(aimStock)
-	}
-	return []benchmark.Row{benchmark.Figure("SOAP calls a VM", "%.1f", b.Per(b.Calls.Sum(isSOAP))).WithUpstream("91-100").AtMost(aimStock), ready}
 }
 
 // vcentersRows returns the rows for several vCenters. Each has its own stream.
@@ -160,7 +140,7 @@ func vcentersRows(b benchmark.Batch) []benchmark.Row {
 	}
 }
 
-// idle observes n ready VMs for some sync periods, and then triggers a reconcile of each.
+// idle observes n ready VMs for some sync periods.
 func idle(ctx context.Context, e *benchmark.Environment, n int) error {
 	w, err := setUp(ctx, e, "bench", simulator.ThreeZones())
 	if err == nil {
@@ -174,20 +154,8 @@ func idle(ctx context.Context, e *benchmark.Environment, n int) error {
 	}
 	e.Progressf("watching %d idle VMs for %s", n, idlePeriods*syncPeriod)
 	cost, err := e.During(ctx, w, func() error { return provider.Pause(ctx, idlePeriods*syncPeriod) })
-	if err != nil {
-		return err
-	}
-	touched, err := e.During(ctx, w, func() error {
-		if err := w.touchVMs(ctx); err != nil {
-			return err
-		}
-		return e.Rest(ctx, w)
-	})
 	e.Add(idleRows(n, cost)...)
-	e.Section(fmt.Sprintf("Idle, a VM whose VSphereVM is touched (%d touched, %d reconciles)", n, touched.Reconciles[vmController]))
-	e.Add(benchmark.Figure("SOAP and REST calls", "%.2f", float64(touched.Calls.Sum(benchmark.All))/float64(n)))
 	e.Detail("VMs while idle", n, cost)
-	e.Detail("VMs whose VSphereVM is touched", n, touched)
 	return err
 }
 
@@ -198,15 +166,13 @@ func idleRows(n int, cost benchmark.Cost) []benchmark.Row {
 	}
 	return []benchmark.Row{
 		per("SOAP calls", cost.Calls.Sum(isWork)).WithUpstream("16").Zero(),
-		per("SOAP calls with those of the stream", cost.Calls.Sum(isSOAP)),
 		per("REST calls", cost.Calls.Sum(isREST)).WithUpstream("2").Zero(),
 		per("Kubernetes requests", cost.Requests.Sum(benchmark.All)),
 		benchmark.Figure("reconciles of a VSphereVM in all periods", "%.2f", float64(cost.Reconciles[vmController])/float64(n)).AtLeast(aimSync),
 	}
 }
 
-// zones measures reconciles of the zones: the first ones, after a change of their objects, and after a change of the inventory, which
-// invalidates all cached tags.
+// zones measures reconciles of the zones: the first ones, and those after a change of their objects.
 func zones(ctx context.Context, e *benchmark.Environment) error {
 	w, err := setUp(ctx, e, "bench", simulator.ThreeZones())
 	if err != nil {
@@ -219,7 +185,6 @@ func zones(ctx context.Context, e *benchmark.Environment) error {
 	}{
 		{"first, with login", 1, func(ctx context.Context, _ int) error { return w.zonesReady(ctx) }},
 		{"unchanged", touches, w.touchZones},
-		{"after an inventory change", disturbances, w.disturb},
 	} {
 		var before benchmark.Cost // The first checks are all that the manager has done.
 		if i > 0 {

@@ -18,12 +18,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-const (
-	// touched is an annotation that is changed to trigger a reconcile.
-	touched = "bench"
-	// spareNetwork is renamed to change the inventory; no zone uses it.
-	spareNetwork = simulator.NetworkName
-)
+// touched is an annotation that is changed to trigger a reconcile.
+const touched = "bench"
 
 // setup is a cluster on one or several vCenters in its own namespace.
 type setup struct {
@@ -45,8 +41,8 @@ func setUp(ctx context.Context, e *benchmark.Environment, name string, layout si
 }
 
 // startVCenters starts some equal vCenters.
-func startVCenters(e *benchmark.Environment, count int, layout simulator.Layout, opts ...simulator.Option) ([]*simulator.Server, error) {
-	vcenters, err := simulator.NewSeveral(count, layout, opts...)
+func startVCenters(e *benchmark.Environment, count int, layout simulator.Layout) ([]*simulator.Server, error) {
+	vcenters, err := simulator.NewSeveral(count, layout)
 	if err == nil {
 		e.OnStop(func() { simulator.CloseAll(vcenters) })
 	}
@@ -65,7 +61,7 @@ func setUpOver(ctx context.Context, e *benchmark.Environment, name string, vcent
 	}
 	w := &setup{name: name, vcenter: vcenters[0], vcenters: vcenters, Fleet: &benchmark.Fleet[*infrav1.VSphereMachine]{
 		Client: e.Client, Cluster: cluster, New: newMachine, List: &infrav1.VSphereMachineList{},
-		Provisioned: func(m *infrav1.VSphereMachine) bool { return ptr.Deref(m.Status.Initialization.Provisioned, false) },
+		Done: func(m *infrav1.VSphereMachine) bool { return ptr.Deref(m.Status.Initialization.Provisioned, false) },
 		Check: func(_ context.Context, domains map[string]string) error {
 			count := -foreign
 			for _, vcenter := range vcenters {
@@ -128,27 +124,4 @@ func (w *setup) touchZones(ctx context.Context, round int) error {
 		}
 	}
 	return nil
-}
-
-// touchVMs triggers a reconcile of every VM.
-func (w *setup) touchVMs(ctx context.Context) error {
-	list := &infrav1.VSphereVMList{}
-	if err := w.Client.List(ctx, list, client.InNamespace(w.name)); err != nil {
-		return fmt.Errorf("listing VSphereVMs: %w", err)
-	}
-	for i := range list.Items {
-		vm := &list.Items[i]
-		before := vm.DeepCopy()
-		metav1.SetMetaDataAnnotation(&vm.ObjectMeta, touched, "touched")
-		if err := w.Client.Patch(ctx, vm, client.MergeFrom(before)); err != nil {
-			return fmt.Errorf("touching VSphereVM %s: %w", vm.Name, err)
-		}
-	}
-	return nil
-}
-
-// disturb changes the inventory in a way that affects no zone.
-func (w *setup) disturb(_ context.Context, round int) error {
-	names := []string{spareNetwork, spareNetwork + " (renamed)"}
-	return w.vcenter.RenameNetwork(datacenterName, names[round%2], names[(round+1)%2])
 }

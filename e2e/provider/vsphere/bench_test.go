@@ -29,15 +29,12 @@ func TestParseScale(t *testing.T) {
 }
 
 func TestReportMarksMissedTargets(t *testing.T) {
-	type results struct{ rollout, stock, idle benchmark.Batch }
+	type results struct{ rollout, idle benchmark.Batch }
 	good := func() results {
 		return results{
 			rollout: benchmark.Batch{Machines: aimVMs, Seconds: aimSeconds - 0.01, Cost: benchmark.Cost{
 				Calls: benchmark.Counts{"CloneVM_Task": aimCalls * aimVMs}, CPU: aimCPU * aimVMs,
 				Requests: benchmark.Counts{"get secrets": aimRequests * aimVMs, "create events": 1000},
-			}},
-			stock: benchmark.Batch{Machines: aimVMs, Seconds: aimStock - 0.01, Cost: benchmark.Cost{
-				Calls: benchmark.Counts{"CloneVM_Task": aimStock * aimVMs},
 			}},
 			idle: benchmark.Batch{Machines: 10, Cost: benchmark.Cost{
 				Calls: benchmark.Counts{stream: 1}, Reconciles: benchmark.Counts{vmController: 10 * aimSync},
@@ -45,7 +42,7 @@ func TestReportMarksMissedTargets(t *testing.T) {
 		}
 	}
 	missed := func(r results) (names []string) {
-		for _, row := range slices.Concat(rolloutRows(r.rollout), stockRows(r.stock), idleRows(r.idle.Machines, r.idle.Cost)) {
+		for _, row := range slices.Concat(rolloutRows(r.rollout), idleRows(r.idle.Machines, r.idle.Cost)) {
 			if row.Verdict == benchmark.Missed {
 				names = append(names, row.Name)
 			}
@@ -61,8 +58,6 @@ func TestReportMarksMissedTargets(t *testing.T) {
 		{"Kubernetes requests a VM", func(r *results) { r.rollout.Requests["get secrets"]++ }},
 		{"CPU-seconds a VM", func(r *results) { r.rollout.CPU += 0.01 }},
 		{"seconds until ready", func(r *results) { r.rollout.Seconds = aimSeconds }},
-		{"SOAP calls a VM", func(r *results) { r.stock.Calls[stream]++ }},
-		{"seconds until ready", func(r *results) { r.stock.Seconds = aimStock }},
 		{"SOAP calls", func(r *results) { r.idle.Calls["Login"]++ }},
 		{"REST calls", func(r *results) { r.idle.Calls["REST GET /rest"]++ }},
 		{"reconciles of a VSphereVM in all periods", func(r *results) { r.idle.Reconciles[vmController]-- }},

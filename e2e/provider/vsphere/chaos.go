@@ -114,7 +114,7 @@ func ownZone() infrav1.VSphereFailureDomainSpec {
 	}
 }
 
-// Add implements provider.SoakTarget. The cluster has its own zone and account.
+// Add implements provider.Target. The cluster has its own zone and account.
 func (v *target) Add(ctx context.Context, name string) (provider.SoakCluster, error) {
 	c, err := createCluster(ctx, v.client, name, v.vcenters[0])
 	if err != nil {
@@ -127,13 +127,13 @@ func (v *target) Add(ctx context.Context, name string) (provider.SoakCluster, er
 	return provider.SoakCluster{Cluster: c, Infrastructure: &infrav1.VSphereCluster{ObjectMeta: c.Meta(name)}, Domain: name}, zonesReady(ctx, v.client, name)
 }
 
-// Remove implements provider.SoakTarget.
+// Remove implements provider.Target.
 func (v *target) Remove(ctx context.Context, name string) error {
 	domain, zone := newZone(v.cluster, name, v.vcenters[0], ownZone())
 	return errors.Join(provider.Delete(ctx, v.client, zone), provider.Delete(ctx, v.client, domain))
 }
 
-// Open implements provider.SoakTarget.
+// Open implements provider.Target.
 func (v *target) Open() int { return v.vcenters[0].Sessions() }
 
 func (v *target) zone(ctx context.Context, name string, spec infrav1.VSphereFailureDomainSpec) error {
