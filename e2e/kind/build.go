@@ -63,8 +63,7 @@ func (e *Environment) programs() []string {
 		names = append(names, p.Simulator().Programs...)
 	}
 	if e.Upstream {
-		_, replaced := e.replaced()
-		names = append(names, replaced.Program)
+		names = append(names, e.replacing().Upstream)
 	}
 	if e.Boot {
 		names = append(append(names, binaries.MachineInit), e.chartPrograms()...)

@@ -78,7 +78,7 @@ func New(o Options) (*Environment, error) {
 	builder.Assets = ""
 	shared := filepath.Join(builder.Root, ".cache", "kind")
 	e := &Environment{Options: o, builder: builder, shared: shared, own: filepath.Join(shared, o.Name)}
-	if name, _ := e.replaced(); o.Upstream && name == "" {
+	if o.Upstream && e.replacing().Upstream == "" {
 		return nil, errors.New("none of the providers replaces an upstream provider")
 	}
 	return e, nil

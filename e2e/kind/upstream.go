@@ -13,22 +13,21 @@ import (
 	"github.com/faultline-io/faultline/e2e/release"
 )
 
-// replaced returns the provider of ours that takes over from an upstream release, and that release; "" if none does.
-func (e *Environment) replaced() (name string, replaced provider.UpstreamRelease) {
+// replacing returns the provider of ours that takes over from an upstream release; an empty description if none does.
+func (e *Environment) replacing() provider.Description {
 	for _, p := range e.Providers {
-		if replacing, ok := p.(provider.UpgradeSource); ok {
-			return p.Describe().Name, replacing.UpstreamRelease()
+		if about := p.Describe(); about.Upstream != "" {
+			return about
 		}
 	}
-	return "", provider.UpstreamRelease{}
+	return provider.Description{}
 }
 
 // upstream returns that release, from its module.
 func (e *Environment) upstream(ctx context.Context) (release.Provider, error) {
-	name, replaced := e.replaced()
-	folder, version, err := replaced.Source(ctx, e.builder)
+	folder, version, err := e.builder.Upstream(ctx)
 	return release.Provider{
-		Name: name, Type: release.Infrastructure, Version: version,
+		Name: e.replacing().Name, Type: release.Infrastructure, Version: version,
 		Config: filepath.Join(folder, "config", "default"), Metadata: filepath.Join(folder, "metadata.yaml"),
 	}, err
 }
@@ -43,9 +42,9 @@ func (e *Environment) upstreamImage(ctx context.Context) (docker.Image, error) {
 	if err != nil {
 		return docker.Image{}, err
 	}
-	_, replaced := e.replaced()
-	name, err := release.OnlyImage(replaced.Program, components)
-	return docker.ProgramImage(name, e.found.programs[replaced.Program], managerPath, docker.NonRoot), err
+	program := e.replacing().Upstream
+	name, err := release.OnlyImage(program, components)
+	return docker.ProgramImage(name, e.found.programs[program], managerPath, docker.NonRoot), err
 }
 
 // preferUpstream adds upstream's release to the repository and makes it the one to install.

@@ -35,19 +35,6 @@ type KindProvider interface {
 	CutOff(domain string) (fault string)
 }
 
-// UpgradeSource is implemented by providers that take over from another project's provider, whose release can be installed first.
-type UpgradeSource interface {
-	UpstreamRelease() UpstreamRelease
-}
-
-// UpstreamRelease describes the release that a provider takes over from.
-type UpstreamRelease struct {
-	// Program is the name of its manager in package binaries.
-	Program string
-	// Source returns its version and source folder, which has the manifests in config/default and metadata.yaml.
-	Source func(ctx context.Context, builder *binaries.Builder) (folder, version string, err error)
-}
-
 // Simulator describes a simulator in a container.
 type Simulator struct {
 	// Program is the name of the program and of its image.

@@ -50,6 +50,8 @@ type Description struct {
 	DomainKind *schema.GroupVersionKind
 	// BreakStops is set if machines in a domain stop when it breaks.
 	BreakStops bool
+	// Upstream is the manager of upstream's release that the provider takes over from, whose source is that of Builder.Upstream; "" if none.
+	Upstream string
 	// ClusterKind is the kind of the infrastructure cluster.
 	ClusterKind string
 	// Kinds maps the kinds whose objects make up a cluster to the condition that reports them as ready; "" if they have none.

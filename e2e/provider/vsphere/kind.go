@@ -7,7 +7,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
@@ -26,16 +25,6 @@ func (Provider) CutOff(zone string) string { return "lost-hosts/" + zone }
 // Simulator implements provider.KindProvider.
 func (Provider) Simulator() provider.Simulator {
 	return provider.Simulator{Program: "vcsim", Container: "vcenter"}
-}
-
-// UpstreamRelease implements provider.UpgradeSource.
-func (Provider) UpstreamRelease() provider.UpstreamRelease {
-	return provider.UpstreamRelease{
-		Program: binaries.UpstreamVSphere,
-		Source: func(ctx context.Context, builder *binaries.Builder) (folder, version string, err error) {
-			return builder.Upstream(ctx)
-		},
-	}
 }
 
 // Start runs the simulated vCenter on the network of the node. It restarts it with an empty inventory only if its image has changed.

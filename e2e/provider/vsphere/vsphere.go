@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/provider"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 )
@@ -26,6 +27,7 @@ func (Provider) Describe() provider.Description {
 		// The account for clusters that name no identity.
 		Unset:   map[string]string{"VSPHERE_USERNAME": "none", "VSPHERE_PASSWORD": "none"},
 		Domains: []string{"zone-a", "zone-b", "zone-c"}, Flavor: "zones", Several: "multi-vcenter", DomainKind: &zone, ClusterKind: "VSphereCluster",
+		Upstream: binaries.UpstreamVSphere,
 		Kinds: map[schema.GroupVersionKind]string{
 			version.WithKind("VSphereCluster"):         clusterv1.ReadyCondition,
 			version.WithKind("VSphereMachine"):         clusterv1.ReadyCondition,
