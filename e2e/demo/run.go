@@ -63,9 +63,7 @@ type demo struct {
 	placed              []string
 	failed, replacement snapshot.Machine
 	// client writes to the cluster in scenarios that need it.
-	client  *writer.Writer
-	timings []report.Timing
-	calls   report.Costs
+	client *writer.Writer
 }
 
 func newDemo(ctx context.Context, options Options, dir string, log logr.Logger) (*demo, error) {
@@ -111,13 +109,11 @@ func emptyDemo(ctx context.Context, options Options, dir string) *demo {
 func (d *demo) run(steps []step) error {
 	for _, step := range steps {
 		d.reporter.Begin(step.name)
-		began := time.Now()
 		err := step.within(d.life)
 		d.reporter.End(err)
 		if err != nil {
 			return d.fail(step, err)
 		}
-		d.timings = append(d.timings, report.Timing{Step: step.name, Took: time.Since(began)})
 	}
 	return nil
 }

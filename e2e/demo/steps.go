@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/demo/internal/report"
 	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
@@ -71,22 +70,9 @@ func (d *demo) domainCondition(ctx context.Context, name string) (metav1.Conditi
 
 // clusterUp waits until Cluster API reports the cluster as available with all its machines ready.
 func (d *demo) clusterUp(ctx context.Context) error {
-	before := d.callsSoFar()
-	err := provider.Until(ctx, func(ctx context.Context) (string, error) {
+	return provider.Until(ctx, func(ctx context.Context) (string, error) {
 		return d.complete(ctx, "", clusterv1.ClusterAvailableCondition)
 	})
-	if err != nil {
-		return err
-	}
-	d.calls = report.Costs{Machines: snapshot.ControlPlanes + d.scenario.workers, Calls: report.Difference(before, d.callsSoFar())}
-	return nil
-}
-
-func (d *demo) callsSoFar() map[string]int {
-	if api, ok := d.infrastructure.(provider.Counter); ok {
-		return api.Calls()
-	}
-	return nil
 }
 
 // complete returns what is missing until all machines exist and are ready and the conditions are true. Machines in the domain

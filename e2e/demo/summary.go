@@ -10,10 +10,9 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/demo/internal/report"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
-	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-// summary describes the result: times, memory, and the calls per machine.
+// summary describes the result: the placement, the time and the memory.
 func (d *demo) summary() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "\nWhere %s had the machines\n  %s\n", d.about.System, strings.Join(d.placed, "\n  "))
@@ -23,12 +22,13 @@ func (d *demo) summary() string {
 	if d.client != nil {
 		fmt.Fprintf(&text, "  A client wrote before %s was gone, meanwhile and after: %s.\n", d.failed.Domain, d.written())
 	}
-	fmt.Fprintln(&text, "\nSummary")
-	text.WriteString(report.Timings(d.timings, time.Since(d.began)))
-	processes := append(d.Management.Processes(), managementcluster.Self("demo"))
-	fmt.Fprintf(&text, "  memory: %s\n", report.Memory(processes))
-	if _, counted := d.infrastructure.(provider.Counter); counted {
-		fmt.Fprintf(&text, "  calls to %s: %s\n", d.about.System, d.calls.Words())
+	fmt.Fprintf(&text, "\nSummary\n  %s in all\n", report.Seconds(time.Since(d.began)))
+	processes, peak := append(d.Management.Processes(), managementcluster.Self("demo")), int64(0)
+	for _, p := range processes {
+		peak += p.Peak
+	}
+	if peak > 0 { // It is unknown on some systems.
+		fmt.Fprintf(&text, "  memory: %d MiB in %d processes at their peaks\n", peak>>20, len(processes))
 	}
 	return text.String()
 }

@@ -62,12 +62,6 @@ type Simulation interface {
 	Close()
 }
 
-// Counter is implemented by Simulations with their own API.
-type Counter interface {
-	// Calls counts the calls to that API by method.
-	Calls() map[string]int
-}
-
 // Setup holds the settings that connect a management cluster to a Simulation.
 type Setup struct {
 	// ManagerArgs and ManagerVariables are additions to the provider's component.

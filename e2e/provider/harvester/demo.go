@@ -210,14 +210,5 @@ func (s *simulation) Leftovers(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// Calls counts requests by verb and resource.
-func (s *simulation) Calls() map[string]int {
-	calls := map[string]int{}
-	for _, request := range s.harvester.Requests() {
-		calls[request.Verb+" "+request.Resource]++
-	}
-	return calls
-}
-
 // Close stops Harvester. Its errors no longer matter.
 func (s *simulation) Close() { _ = s.harvester.Stop() }

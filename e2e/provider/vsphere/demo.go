@@ -100,8 +100,5 @@ func (v *simulation) Leftovers(context.Context) (string, error) {
 	return "", nil
 }
 
-// Calls counts requests by SOAP method or REST path.
-func (v *simulation) Calls() map[string]int { return v.vcenter.Calls() }
-
 // Close stops the vCenter.
 func (v *simulation) Close() { v.vcenter.Close() }

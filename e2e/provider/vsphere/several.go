@@ -126,8 +126,5 @@ func (s *several) Leftovers(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// Calls adds up the calls to all vCenters.
-func (s *several) Calls() map[string]int { return simulator.CallsOf(s.servers) }
-
 // Close stops the vCenters.
 func (s *several) Close() { simulator.CloseAll(s.servers) }
