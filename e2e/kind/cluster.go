@@ -18,6 +18,7 @@ import (
 	kind "sigs.k8s.io/kind/pkg/cluster"
 
 	"github.com/faultline-io/faultline/e2e/docker"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 const (
@@ -25,6 +26,8 @@ const (
 	NodeNetwork = "kind"
 	// PublishedNode is kind's default node image.
 	PublishedNode = defaults.Image
+	// podSubnet is the subnet that kind assigns to the first, and here only, node of a cluster.
+	podSubnet = "10.244.0.0/24"
 	// readyTimeout bounds the wait for a node to become Ready.
 	readyTimeout = 2 * time.Minute
 	// finished is a file on the node that marks a completely created cluster.
@@ -93,6 +96,12 @@ func config(ownImage bool) *v1alpha4.Cluster {
 		// Hosts with cgroup v1 are old, but must be able to run tests.
 		KubeadmConfigPatches: []string{"kind: KubeletConfiguration\nfailCgroupV1: false\n"},
 	}
+}
+
+// network configures the network of the pods.
+func (c Cluster) network(ctx context.Context) error {
+	return c.Docker.Feed(ctx, strings.NewReader(tool.PodNetwork(podSubnet)), "exec", "--interactive", c.Node(),
+		"bash", "-ec", "mkdir -p /etc/cni/net.d; cat > /etc/cni/net.d/10-ptp.conflist")
 }
 
 // revive starts a cluster whose node was stopped, for example by a reboot, and verifies that it was completely created and responds.

@@ -4,7 +4,6 @@
 package kind
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -17,15 +16,6 @@ func TestConfig(t *testing.T) {
 	g.Expect(config(true).Networking.DisableDefaultCNI).To(BeTrue())
 	g.Expect(config(false).Networking.DisableDefaultCNI).To(BeFalse())
 	g.Expect(config(false).KubeadmConfigPatches).To(ConsistOf(ContainSubstring("failCgroupV1: false")))
-}
-
-func TestConflist(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	content, err := conflist("10.244.0.0/24")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(json.Valid(content)).To(BeTrue())
-	g.Expect(string(content)).To(ContainSubstring(`"ranges":[[{"subnet":"10.244.0.0/24"}]]`))
 }
 
 func TestLoggerOmitsTraces(t *testing.T) {

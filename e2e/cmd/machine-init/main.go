@@ -99,7 +99,7 @@ func configure(guestinfo []string, kubelet string, address net.IP) error {
 	}{
 		{"/etc/cloud/guestinfo.env", strings.Join(guestinfo, "\n") + "\n", 0o600}, // It contains the machine's user data.
 		{"/etc/default/kubelet", kubelet, 0o644},
-		{"/etc/cni/net.d/10-ptp.conflist", conflist(address), 0o644},
+		{"/etc/cni/net.d/10-ptp.conflist", tool.PodNetwork(podSubnet(address.To4()[3])), 0o644},
 	} {
 		if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
 			return err

@@ -49,15 +49,6 @@ func kubeletArguments(address net.IP, uuid string, external bool) string {
 // fewer than 250 containers.
 func podSubnet(last byte) string { return fmt.Sprintf("10.245.%d.0/24", last) }
 
-// conflist returns the configuration of the network plugins.
-func conflist(address net.IP) string {
-	return fmt.Sprintf(`{"cniVersion":"1.0.0","name":"ptp","plugins":[
-{"type":"ptp","ipMasq":true,"mtu":1500,"ipam":{"type":"host-local","dataDir":"/run/cni-ipam-state",
-"routes":[{"dst":"0.0.0.0/0"}],"ranges":[[{"subnet":%q}]]}},
-{"type":"portmap","capabilities":{"portMappings":true}}]}
-`, podSubnet(address.To4()[3]))
-}
-
 // routes returns commands for ip that route the pods of every possible other machine via that machine.
 func routes(address net.IP) string {
 	var commands strings.Builder

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/json"
 	"net"
 	"strings"
 	"testing"
@@ -24,8 +23,6 @@ func TestPodRoutes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	address := net.IPv4(172, 18, 0, 7)
-	g.Expect(json.Valid([]byte(conflist(address)))).To(BeTrue())
-	g.Expect(conflist(address)).To(ContainSubstring(`"10.245.7.0/24"`))
 	commands := routes(address)
 	g.Expect(commands).To(ContainSubstring("route replace 10.245.8.0/24 via 172.18.0.8\n"))
 	g.Expect(commands).NotTo(ContainSubstring("10.245.7.0"))
