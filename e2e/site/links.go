@@ -23,26 +23,24 @@ const (
 // links rewrites the links of pages.
 type links struct {
 	root, version string
-	// pages has the pages by file, anchors the anchors of each.
-	pages   map[string]page
-	anchors map[string]map[string]bool
+	// pages has the pages by file.
+	pages map[string]page
 	// images has the images that pages show, by file.
 	images map[string]bool
 }
 
 func newLinks(root, version string, pages []page) *links {
-	l := &links{root: root, version: version, pages: map[string]page{}, anchors: map[string]map[string]bool{}, images: map[string]bool{}}
+	l := &links{root: root, version: version, pages: map[string]page{}, images: map[string]bool{}}
 	for _, p := range pages {
 		if p.File != "" {
 			l.pages[p.File] = p
-			l.anchors[p.File] = anchors(p.Text)
 		}
 	}
 	return l
 }
 
 // rewrite returns the text of a page with links that work on the site: to other pages by their address there, to images by that of their
-// copy, and to other files of the repository by that of the source. A link to nothing is an error.
+// copy, and to other files of the repository by that of the source. A link to no file is an error; check verifies anchors.
 func (l *links) rewrite(p page) (string, error) {
 	var errs []error
 	text := regexp.MustCompile(fence+"|`[^`\n]+(?:\n[^`\n]+)*`|\\]\\(([^)\\s]+)\\)").ReplaceAllStringFunc(p.Text, func(found string) string {
@@ -73,8 +71,14 @@ func (l *links) target(from page, target string) (string, error) {
 	if !isPage {
 		to, isPage = l.pages[path.Join(file, "README.md")]
 	}
+	if anchor != "" {
+		anchor = "#" + anchor
+	}
+	if isPage && to.File == from.File {
+		return anchor, nil
+	}
 	if isPage {
-		return l.toPage(from, to, anchor)
+		return up(from) + to.Path + "/" + anchor, nil
 	}
 	info, err := os.Stat(filepath.Join(l.root, filepath.FromSlash(file)))
 	switch {
@@ -86,25 +90,7 @@ func (l *links) target(from page, target string) (string, error) {
 	case info.IsDir():
 		return repository + "/tree/" + l.version + "/" + file, nil
 	}
-	address := repository + "/blob/" + l.version + "/" + file
-	if anchor != "" {
-		address += "#" + anchor
-	}
-	return address, nil
-}
-
-func (l *links) toPage(from, to page, anchor string) (string, error) {
-	address := ""
-	if to.File != from.File {
-		address = up(from) + to.Path + "/"
-	}
-	if anchor == "" {
-		return address, nil
-	}
-	if !l.anchors[to.File][anchor] {
-		return "", fmt.Errorf("%s has no such heading", to.File)
-	}
-	return address + "#" + anchor, nil
+	return repository + "/blob/" + l.version + "/" + file + anchor, nil
 }
 
 // up returns the relative address of the site's root from a page.
@@ -120,22 +106,7 @@ func isImage(file string) bool {
 	return extension == ".svg" || extension == ".png"
 }
 
-// anchors returns the anchors of the headings of a text, as Hugo and GitHub form them.
-func anchors(text string) map[string]bool {
-	all := map[string]bool{}
-	text = regexp.MustCompile(fence).ReplaceAllString(text, "")
-	for _, found := range regexp.MustCompile(`(?m)^#+ +(.*)$`).FindAllStringSubmatch(text, -1) {
-		name := anchorOf(found[1])
-		unique := name
-		for i := 1; all[unique]; i++ {
-			unique = fmt.Sprintf("%s-%d", name, i)
-		}
-		all[unique] = true
-	}
-	return all
-}
-
-// anchorOf returns the anchor of a heading, without the number that makes it unique on its page.
+// anchorOf returns the anchor of a heading, as Hugo and GitHub form it, without the number that makes it unique on its page.
 func anchorOf(heading string) string {
 	words := regexp.MustCompile(`\]\([^)]*\)`).ReplaceAllString(heading, "")
 	return strings.ReplaceAll(regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(words), ""), " ", "-")
