@@ -6,6 +6,7 @@
 package demo
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/provider/metal3"
 	"github.com/faultline-io/faultline/e2e/provider/vsphere"
+	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 // TestDemoOnBareMetal runs the whole demo with a cluster from the ClusterClass, in parallel with TestDemoOnVSphere. `make demo` runs it
@@ -62,14 +64,30 @@ func TestDemoOnVSphere(t *testing.T) {
 		}
 	}
 	run(steps[:len(steps)-1])
+	t.Run("kubectl fd preflight checks the installation", func(t *testing.T) { testPreflight(t, s) })
 	t.Run("workers stay spread when several are deleted at once", func(t *testing.T) { testScaleDown(t, s) })
 	run(steps[len(steps)-1:])
 	t.Log(told)
 	all := told.String() + s.summary()
 	for _, part := range []string{
-		"Ready=False", "no control plane (DatastoreNotFound)", "Ready=True", "from nothing to ready", "nothing is left",
+		"Ready=False", "no control plane (DatastoreNotFound)", "Ready=True", " in all\n", "nothing is left",
 	} {
 		g.Expect(all).To(ContainSubstring(part))
 	}
 	t.Run("a failure is explained", func(t *testing.T) { testFailure(t, s, told) })
+}
+
+// testPreflight expects the findings of an installation in a cluster: the Deployment of the manager, clusterctl's Providers and the objects
+// of the cluster.
+func testPreflight(t *testing.T, d *demo) {
+	t.Helper()
+	g := NewWithT(t)
+	plugin := filepath.Join(t.TempDir(), "kubectl-fd")
+	commands := tool.Runner{Log: t.Output(), Env: []string{"GOWORK=off", "CGO_ENABLED=0"}}
+	_, err := commands.Run(t.Context(), "go", "build", "-C", filepath.Join("..", "..", "kubectl-fd"), "-o", plugin, ".")
+	g.Expect(err).NotTo(HaveOccurred())
+	out, err := commands.Run(t.Context(), plugin, "preflight", "--kubeconfig", d.Management.Kubeconfig, "--cache-dir", t.TempDir())
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Log(out)
+	g.Expect(out).To(And(ContainSubstring("no takeover is needed"), HaveSuffix("0 to fix before the takeover, 0 to check, 1 that will be different\n")))
 }

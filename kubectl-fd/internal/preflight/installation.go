@@ -30,6 +30,9 @@ func (v version) compare(w version) int {
 // series returns the version with patch 0.
 func (v version) series() version { return version{v.major, v.minor, 0} }
 
+// own reports whether it is a release of this project.
+func (v version) own() bool { return v.major >= 2 }
+
 // versionIn parses the version in a tag or an image; it returns false if none exists.
 func versionIn(of string) (version, bool) {
 	found := regexp.MustCompile(`v(\d+)\.(\d+)\.(\d+)(?:[-+@].*)?$`).FindStringSubmatch(of)
@@ -98,7 +101,7 @@ func versions(e *examination) {
 		}
 	case !known:
 		e.about(object, Check, rule, fmt.Sprintf("its release cannot be determined: only releases from %s to %s can be taken over", e.first, e.last))
-	case is.major >= 2:
+	case is.own():
 		e.about(object, Changes, rule, fmt.Sprintf("%s is already this project's provider: no takeover is needed", is))
 	case is.series().compare(e.first) < 0 || is.series().compare(e.last) > 0:
 		e.about(object, Stops, rule, fmt.Sprintf("%s is not a release that can be taken over: change to one from %s to %s first", is, e.first, e.last))
@@ -221,9 +224,9 @@ func (e *examination) electionOf(deployment *unstructured.Unstructured, args []s
 	}
 }
 
-// argsOf checks arguments. Providers without a list of flags accept all of upstream's.
+// argsOf checks the arguments of upstream's manager. Providers without a list of flags accept all of upstream's.
 func (e *examination) argsOf(deployment *unstructured.Unstructured, args []string) {
-	if len(e.flags) == 0 {
+	if _, is, known := e.installed(e.label()); len(e.flags) == 0 || known && is.own() {
 		return
 	}
 	for _, arg := range args {
