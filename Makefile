@@ -51,8 +51,8 @@ help: ## Show this list
 ##@ Develop
 # Test programs have no debug information, which halves their link time. Tests wait for events more than they compute, so more of them run
 # in parallel than there are cores. The API server, etcd and the simulators produce much garbage and keep little: with four times the heap,
-# tests take three quarters of the CPU time. The limit is for machines with little memory.
-TEST := go test -ldflags=-w -parallel=6 -timeout=60m
+# tests take three quarters of the CPU time. The limit is for machines with little memory. `make lint` runs vet.
+TEST := go test -ldflags=-w -vet=off -parallel=6 -timeout=60m
 test test-full deflake: export GOGC := 400
 test test-full deflake: export GOMEMLIMIT := 1GiB
 ASSETS = KUBEBUILDER_ASSETS=$$(cd $(CURDIR)/e2e && go run ./cmd/binaries --print-path)
