@@ -6,7 +6,9 @@ package docker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"strings"
 
 	"github.com/faultline-io/faultline/e2e/tool"
@@ -61,10 +63,18 @@ func (d Docker) inspect(ctx context.Context, format, image string) (string, erro
 	return out, err
 }
 
-// Running reports whether a container of that name runs.
-func (d Docker) Running(ctx context.Context, name string) (bool, error) {
-	out, err := d.Run(ctx, "ps", "--quiet", "--filter", "name=^"+name+"$")
-	return out != "", err
+// Subnet returns the first IPv4 subnet of a network.
+func (d Docker) Subnet(ctx context.Context, network string) (*net.IPNet, error) {
+	out, err := d.Run(ctx, "network", "inspect", network, "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}")
+	if err != nil {
+		return nil, err
+	}
+	for subnet := range strings.FieldsSeq(out) {
+		if _, parsed, err := net.ParseCIDR(subnet); err == nil && parsed.IP.To4() != nil {
+			return parsed, nil
+		}
+	}
+	return nil, fmt.Errorf("network %s has no IPv4 addresses", network)
 }
 
 // Remove removes containers, running or not, with their anonymous volumes. Containers that do not exist are ignored.

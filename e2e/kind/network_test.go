@@ -4,6 +4,7 @@
 package kind
 
 import (
+	"net"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -17,12 +18,12 @@ func TestVirtualIP(t *testing.T) {
 		"192.168.0.0/20": "192.168.15.100",
 		"10.1.0.0/23":    "10.1.1.100",
 	} {
-		got, err := virtualIP([]string{"fc00:f853:ccd:e793::/64", subnet})
+		_, parsed, err := net.ParseCIDR(subnet)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(got).To(Equal(want))
+		g.Expect(virtualIP(parsed)).To(Equal(want))
 	}
-	for _, subnets := range [][]string{nil, {"fc00::/64"}, {"10.0.0.0/25"}, {"nonsense"}} {
-		_, err := virtualIP(subnets)
-		g.Expect(err).To(HaveOccurred(), "%q", subnets)
-	}
+	_, small, err := net.ParseCIDR("10.0.0.0/25")
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = virtualIP(small)
+	g.Expect(err).To(MatchError("10.0.0.0/25 is too small"))
 }

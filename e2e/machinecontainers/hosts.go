@@ -30,18 +30,8 @@ type HostContainers struct {
 
 // OpenHosts looks up the network's subnet.
 func OpenHosts(ctx context.Context, d docker.Docker, prefix, label, network string) (HostContainers, error) {
-	c := HostContainers{Containers: Containers{Docker: d, Label: label, Network: network}, Prefix: prefix}
-	said, err := d.Run(ctx, "network", "inspect", network, "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}")
-	if err != nil {
-		return c, err
-	}
-	for subnet := range strings.FieldsSeq(said) {
-		if _, parsed, err := net.ParseCIDR(subnet); err == nil && parsed.IP.To4() != nil {
-			c.Subnet = parsed
-			return c, nil
-		}
-	}
-	return c, fmt.Errorf("network %s has no IPv4 addresses", network)
+	subnet, err := d.Subnet(ctx, network)
+	return HostContainers{Containers: Containers{Docker: d, Label: label, Network: network}, Prefix: prefix, Subnet: subnet}, err
 }
 
 // Hooks returns the simulator's hooks for starting and stopping the containers.

@@ -4,11 +4,11 @@
 package machinecontainers
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	netutils "k8s.io/utils/net"
 )
 
 // DynamicRange returns the part of a subnet that Docker may assign: its first 256 addresses. The next 256 belong to hosts.
@@ -24,10 +24,5 @@ func (c HostContainers) address(host *bmov1alpha1.BareMetalHost) (net.IP, error)
 		return nil, fmt.Errorf("host %s has boot MAC address %q: the last but one byte of a booting host must be 0, and the last its number from 1 to 254",
 			host.Name, host.Spec.BootMACAddress)
 	}
-	first := binary.BigEndian.Uint32(c.Subnet.IP.To4())
-	address := net.IP(binary.BigEndian.AppendUint32(nil, first+256+uint32(hardware[5])))
-	if !c.Subnet.Contains(address) {
-		return nil, fmt.Errorf("subnet %s is too small for hosts", c.Subnet)
-	}
-	return address, nil
+	return netutils.GetIndexedIP(c.Subnet, 256+int(hardware[5]))
 }

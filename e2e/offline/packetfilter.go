@@ -6,10 +6,11 @@ package offline
 import (
 	"context"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
+
+	securejoin "github.com/cyphar/filepath-securejoin"
 
 	"github.com/faultline-io/faultline/e2e/docker"
 )
@@ -69,35 +70,11 @@ func libraries(ldd string) []string {
 func fromRoot(root string, paths []string) ([]docker.File, error) {
 	var files []docker.File
 	for _, p := range paths {
-		from, err := follow(root, p)
+		from, err := securejoin.SecureJoin(root, p)
 		if err != nil {
 			return nil, err
 		}
 		files = append(files, docker.File{Path: p, From: from, Mode: 0o755})
 	}
 	return files, nil
-}
-
-// follow resolves a path and its links relative to root.
-func follow(root, p string) (string, error) {
-	const most = 16
-	resolved := "/"
-	rest := strings.Split(strings.Trim(p, "/"), "/")
-	for links := 0; len(rest) > 0; {
-		next := path.Join(resolved, rest[0])
-		rest = rest[1:]
-		target, err := os.Readlink(filepath.Join(root, next))
-		if err != nil { // Not a link.
-			resolved = next
-			continue
-		}
-		if links++; links > most {
-			return "", fmt.Errorf("resolving %s: too many links", p)
-		}
-		if path.IsAbs(target) {
-			resolved = "/"
-		}
-		rest = append(strings.Split(strings.Trim(target, "/"), "/"), rest...)
-	}
-	return filepath.Join(root, resolved), nil
 }

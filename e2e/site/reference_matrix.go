@@ -4,24 +4,23 @@
 package site
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/modfile"
+	modversion "golang.org/x/mod/module"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/yaml"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/shared/machines"
 )
-
-// requirement is a module that a go.mod requires directly.
-type requirement struct{ Path, Version string }
 
 // matrixPage returns the page of the versions that the project is built and tested with.
 func matrixPage(root string) (map[string]string, error) {
@@ -45,7 +44,7 @@ func clusterAPIVersions(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	built := slices.IndexFunc(required, func(r requirement) bool { return r.Path == "sigs.k8s.io/cluster-api" })
+	built := slices.IndexFunc(required, func(r modversion.Version) bool { return r.Path == "sigs.k8s.io/cluster-api" })
 	if built < 0 {
 		return "", fmt.Errorf("shared/go.mod does not require Cluster API")
 	}
@@ -150,7 +149,7 @@ func libraries(root string) (string, error) {
 	for _, name := range providers(root) {
 		modules = append(modules, "providers/"+name+"/api", "providers/"+name)
 	}
-	users := map[requirement][]string{}
+	users := map[modversion.Version][]string{}
 	for _, module := range modules {
 		required, err := requirements(filepath.Join(root, filepath.FromSlash(module)))
 		if err != nil {
@@ -163,31 +162,26 @@ func libraries(root string) (string, error) {
 		}
 	}
 	var rows [][]string
-	for _, r := range slices.SortedFunc(maps.Keys(users), func(a, b requirement) int { return strings.Compare(a.Path, b.Path) }) {
+	for _, r := range slices.SortedFunc(maps.Keys(users), func(a, b modversion.Version) int { return strings.Compare(a.Path, b.Path) }) {
 		rows = append(rows, []string{code(r.Path), code(r.Version), codes(users[r])})
 	}
 	return "## Libraries\n\n" + table([]string{"Module", "Version", "Required by"}, rows), nil
 }
 
 // requirements returns the modules that the go.mod of a folder requires directly, without those of the repository.
-func requirements(folder string) ([]requirement, error) {
-	output, err := printed(folder, "go", "mod", "edit", "-json")
+func requirements(folder string) (all []modversion.Version, err error) {
+	name := filepath.Join(folder, "go.mod")
+	content, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	var file struct {
-		Require []struct {
-			Path, Version string
-			Indirect      bool
-		}
+	file, err := modfile.Parse(name, content, nil)
+	if err != nil {
+		return nil, err
 	}
-	if err := json.Unmarshal([]byte(output), &file); err != nil {
-		return nil, fmt.Errorf("reading go.mod of %s: %w", folder, err)
-	}
-	var all []requirement
 	for _, r := range file.Require {
-		if !r.Indirect && !strings.HasPrefix(r.Path, module) {
-			all = append(all, requirement{r.Path, r.Version})
+		if !r.Indirect && !strings.HasPrefix(r.Mod.Path, module) {
+			all = append(all, r.Mod)
 		}
 	}
 	return all, nil

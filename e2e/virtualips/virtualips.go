@@ -17,6 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -56,12 +57,11 @@ func NewAnnouncer(harvester client.WithWatch, card Card) *Announcer {
 // Run serves addresses until ctx ends.
 func (a *Announcer) Run(ctx context.Context) {
 	defer a.releaseAll(ctx)
-	for ctx.Err() == nil {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := a.follow(ctx); err != nil && ctx.Err() == nil {
 			ctrl.Log.Error(err, "Failed to announce the addresses of load balancers")
-			wait(ctx, retry)
 		}
-	}
+	}, retry)
 }
 
 func (a *Announcer) releaseAll(ctx context.Context) {
@@ -196,13 +196,4 @@ func backendsOf(all []discoveryv1.EndpointSlice, name string) []string {
 		}
 	}
 	return slices.Collect(maps.Keys(found))
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

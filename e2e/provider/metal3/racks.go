@@ -7,14 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 
 	"github.com/faultline-io/faultline/e2e/machinecontainers"
 	"github.com/faultline-io/faultline/e2e/provider"
 )
-
-const subnetFormat = "{{range .IPAM.Config}}{{.Subnet}} {{end}}"
 
 // machineNetwork returns the network of the hosts. Hosts that boot do not use kind's network, because servers keep their addresses and
 // Docker assigns no fixed addresses on a network whose subnet it has chosen. The network's name sorts after that of kind's network,
@@ -51,15 +48,11 @@ func createRackNetwork(ctx context.Context, k provider.Kind) error {
 	if _, err := d.Run(ctx, "network", "create", network); err != nil {
 		return err
 	}
-	said, err := d.Run(ctx, "network", "inspect", network, "--format", subnetFormat)
+	subnet, err := d.Subnet(ctx, network)
 	if err != nil {
 		return err
 	}
 	if _, err := d.Run(ctx, "network", "rm", network); err != nil {
-		return err
-	}
-	_, subnet, err := net.ParseCIDR(said)
-	if err != nil {
 		return err
 	}
 	_, err = d.Run(ctx, "network", "create", "--label", k.Label,
