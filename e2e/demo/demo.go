@@ -108,19 +108,19 @@ func (d *demo) keep(failed error) {
 	if !d.running() || d.life.Err() != nil {
 		return
 	}
-	d.reporter.Begin("Everything keeps running; Ctrl-C stops and removes it")
+	d.reporter.begin("Everything keeps running; Ctrl-C stops and removes it")
 	if failed != nil {
 		for line := range strings.Lines(Explain(failed)) {
-			d.reporter.Note(strings.TrimRight(line, "\n"))
+			d.reporter.note(strings.TrimRight(line, "\n"))
 		}
 	}
-	d.reporter.Note("in another shell:")
-	d.reporter.Note("  export KUBECONFIG=" + d.Management.Kubeconfig)
+	d.reporter.note("in another shell:")
+	d.reporter.note("  export KUBECONFIG=" + d.Management.Kubeconfig)
 	for _, line := range d.Setup.Access {
-		d.reporter.Note("  " + line)
+		d.reporter.note("  " + line)
 	}
 	<-d.life.Done()
-	d.reporter.End(d.Management.Err())
+	d.reporter.end(d.Management.Err())
 }
 
 // close stops everything.

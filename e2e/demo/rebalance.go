@@ -79,7 +79,7 @@ func (d *demo) addDomain(ctx context.Context) error {
 			return err
 		}
 	}
-	d.reporter.Note("created failure domain " + d.withheld)
+	d.reporter.note("created failure domain " + d.withheld)
 	d.withheld = ""
 	return d.domainsReady(ctx)
 }
@@ -148,7 +148,7 @@ func (d *demo) untilBalanced(ctx context.Context, condition string, check func(c
 func (d *demo) tell(before, now string) string {
 	if now != before && now != "" {
 		for line := range strings.Lines(now) {
-			d.reporter.Note(strings.TrimRight(line, "\n"))
+			d.reporter.note(strings.TrimRight(line, "\n"))
 		}
 	}
 	return now
@@ -161,9 +161,9 @@ func (d *demo) printPlacement(ctx context.Context) error {
 		return err
 	}
 	d.placed = snapshot.PlacementTable(now)
-	d.reporter.Note("where " + d.about.System + " has the machines:")
+	d.reporter.note("where " + d.about.System + " has the machines:")
 	for _, line := range d.placed {
-		d.reporter.Note(line)
+		d.reporter.note(line)
 	}
 	return nil
 }

@@ -1,8 +1,7 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report prints the events of a demo, one line each.
-package report
+package demo
 
 import (
 	"fmt"
@@ -13,8 +12,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
 )
 
-// Reporter prints the demo. Its methods may be called from several goroutines.
-type Reporter struct {
+// reporter prints the events of the demo, one line each. Its methods may be called from several goroutines.
+type reporter struct {
 	out   io.Writer
 	began time.Time
 
@@ -23,37 +22,34 @@ type Reporter struct {
 	last  snapshot.Snapshot
 }
 
-// New returns a Reporter that prints to out, with times relative to the beginning of the demo.
-func New(out io.Writer, began time.Time) *Reporter { return &Reporter{out: out, began: began} }
-
-// Begin begins a step.
-func (r *Reporter) Begin(step string) {
+// begin begins a step.
+func (r *reporter) begin(step string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.since = time.Now()
 	r.print(step)
 }
 
-// Note adds a remark about the step.
-func (r *Reporter) Note(text string) {
+// note adds a remark about the step.
+func (r *reporter) note(text string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.print("  " + text)
 }
 
-// End ends the step.
-func (r *Reporter) End(err error) {
+// end ends the step.
+func (r *reporter) end(err error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	word := "done in "
 	if err != nil {
 		word = "FAILED after "
 	}
-	r.print("  " + word + Seconds(time.Since(r.since)))
+	r.print("  " + word + seconds(time.Since(r.since)))
 }
 
-// Show prints the changes in the cluster.
-func (r *Reporter) Show(now snapshot.Snapshot) {
+// show prints the changes in the cluster.
+func (r *reporter) show(now snapshot.Snapshot) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	for _, change := range snapshot.Changes(r.last, now) {
@@ -62,9 +58,9 @@ func (r *Reporter) Show(now snapshot.Snapshot) {
 	r.last = now
 }
 
-func (r *Reporter) print(text string) {
-	_, _ = fmt.Fprintf(r.out, "[%7s] %s\n", Seconds(time.Since(r.began)), text)
+func (r *reporter) print(text string) {
+	_, _ = fmt.Fprintf(r.out, "[%7s] %s\n", seconds(time.Since(r.began)), text)
 }
 
-// Seconds formats a duration in seconds.
-func Seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+// seconds formats a duration in seconds.
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

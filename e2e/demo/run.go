@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
-	"github.com/faultline-io/faultline/e2e/demo/internal/report"
 	"github.com/faultline-io/faultline/e2e/demo/internal/snapshot"
 	"github.com/faultline-io/faultline/e2e/environment"
 	"github.com/faultline-io/faultline/e2e/provider"
@@ -37,7 +36,7 @@ type demo struct {
 
 	options  Options
 	dir      string
-	reporter *report.Reporter
+	reporter *reporter
 	began    time.Time
 
 	about          provider.Description
@@ -81,7 +80,7 @@ func newDemo(ctx context.Context, options Options, dir string, log logr.Logger) 
 	s := emptyDemo(ctx, options, dir)
 	s.about = options.Provider.Describe()
 	s.Environment, err = environment.New(ctx, environment.Options{
-		Provider: options.Provider, Infrastructure: s.simulate, Dir: dir, Progress: options.Out, Step: s.reporter.Note, Log: log.WithName("workload"),
+		Provider: options.Provider, Infrastructure: s.simulate, Dir: dir, Progress: options.Out, Step: s.reporter.note, Log: log.WithName("workload"),
 	})
 	if err != nil {
 		return nil, err
@@ -100,7 +99,7 @@ func emptyDemo(ctx context.Context, options Options, dir string) *demo {
 	s := &demo{
 		options: options, dir: dir, began: time.Now(), life: ctx, cluster: client.ObjectKey{Namespace: namespace, Name: clusterName},
 	}
-	s.reporter = report.New(options.Out, s.began)
+	s.reporter = &reporter{out: options.Out, began: s.began}
 	s.interrupted = func() bool { return ctx.Err() != nil }
 	return s
 }
@@ -108,9 +107,9 @@ func emptyDemo(ctx context.Context, options Options, dir string) *demo {
 // run runs the steps in order. A failure in the background work ends them as well.
 func (d *demo) run(steps []step) error {
 	for _, step := range steps {
-		d.reporter.Begin(step.name)
+		d.reporter.begin(step.name)
 		err := step.within(d.life)
-		d.reporter.End(err)
+		d.reporter.end(err)
 		if err != nil {
 			return d.fail(step, err)
 		}
@@ -182,7 +181,7 @@ func (d *demo) show(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		if now, err := d.observe(ctx); err == nil {
-			d.reporter.Show(now)
+			d.reporter.show(now)
 		}
 		select {
 		case <-ctx.Done():

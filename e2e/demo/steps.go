@@ -119,7 +119,7 @@ func (d *demo) breakDomain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.reporter.Note(what)
+	d.reporter.note(what)
 	return d.seen(ctx, false)
 }
 
@@ -129,7 +129,7 @@ func (d *demo) repairDomain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.reporter.Note(what)
+	d.reporter.note(what)
 	if err := d.seen(ctx, true); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (d *demo) seen(ctx context.Context, good bool) error {
 	if err != nil {
 		return err
 	}
-	d.reporter.Note(fmt.Sprintf("%s %s: %s", d.about.DomainKind.Kind, d.failed.Domain, words(ready)))
+	d.reporter.note(fmt.Sprintf("%s %s: %s", d.about.DomainKind.Kind, d.failed.Domain, words(ready)))
 	return nil
 }
 
@@ -191,13 +191,13 @@ func (d *demo) letGo(ctx context.Context, m snapshot.Machine) error {
 	if err := d.Management.Client.Delete(ctx, machine); err != nil {
 		return fmt.Errorf("deleting Machine %s: %w", m.Name, err)
 	}
-	d.reporter.Note("deleted Machine " + m.Name)
+	d.reporter.note("deleted Machine " + m.Name)
 	notes, err := d.infrastructure.ReleaseHost(ctx, m.Host)
 	if err != nil {
 		return fmt.Errorf("letting Machine %s go: %w", m.Name, err)
 	}
 	for _, note := range notes {
-		d.reporter.Note(note)
+		d.reporter.note(note)
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func (d *demo) noteReplacement(now snapshot.Snapshot, known map[string]bool) {
 	for _, m := range now.Machines {
 		if !known[m.Name] {
 			d.replacement = m
-			d.reporter.Note(fmt.Sprintf("%s shows its replacement %s in %s", d.about.System, m.Name, m.Domain))
+			d.reporter.note(fmt.Sprintf("%s shows its replacement %s in %s", d.about.System, m.Name, m.Domain))
 		}
 	}
 }
@@ -239,7 +239,7 @@ func (d *demo) remove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.reporter.Note("the Cluster is deleted, and " + d.about.System + " has none of its machines")
+	d.reporter.note("the Cluster is deleted, and " + d.about.System + " has none of its machines")
 	return provider.Until(ctx, func(ctx context.Context) (string, error) {
 		if err := d.removeApplied(ctx); err != nil {
 			return "", err

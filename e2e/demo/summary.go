@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/faultline-io/faultline/e2e/demo/internal/report"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 )
 
@@ -22,7 +21,7 @@ func (d *demo) summary() string {
 	if d.client != nil {
 		fmt.Fprintf(&text, "  A client wrote before %s was gone, meanwhile and after: %s.\n", d.failed.Domain, d.written())
 	}
-	fmt.Fprintf(&text, "\nSummary\n  %s in all\n", report.Seconds(time.Since(d.began)))
+	fmt.Fprintf(&text, "\nSummary\n  %s in all\n", seconds(time.Since(d.began)))
 	processes, peak := append(d.Management.Processes(), managementcluster.Self("demo")), int64(0)
 	for _, p := range processes {
 		peak += p.Peak

@@ -78,7 +78,7 @@ func (d *demo) apply(ctx context.Context) error {
 			}
 			d.objects = append(d.objects, object)
 		}
-		d.reporter.Note(fmt.Sprintf("%d objects of %s", len(objects), filepath.Base(file)))
+		d.reporter.note(fmt.Sprintf("%d objects of %s", len(objects), filepath.Base(file)))
 	}
 	return nil
 }

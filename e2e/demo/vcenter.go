@@ -34,7 +34,7 @@ func (d *demo) startWriting(ctx context.Context) error {
 	if d.client, err = writer.Start(d.life, config); err != nil { //nolint:contextcheck // The client writes until the demo ends.
 		return err
 	}
-	d.reporter.Note(fmt.Sprintf("a client creates a ConfigMap every %s", writer.Every))
+	d.reporter.note(fmt.Sprintf("a client creates a ConfigMap every %s", writer.Every))
 	return provider.Until(ctx, d.awaitWrites(someWrites))
 }
 
@@ -94,7 +94,7 @@ func (d *demo) serverNamed(ctx context.Context) (missing string, err error) {
 			return fmt.Sprintf("%s is not in the message %q of failure domain %s", server, message, d.failed.Domain), nil
 		}
 	}
-	d.reporter.Note(fmt.Sprintf("the Cluster's state of %s: %s %s: %s", state.Name, state.State, state.Reason, state.Message))
+	d.reporter.note(fmt.Sprintf("the Cluster's state of %s: %s %s: %s", state.Name, state.State, state.Reason, state.Message))
 	return "", nil
 }
 
@@ -113,7 +113,7 @@ func (d *demo) quorum(ctx context.Context) error {
 			up++
 		}
 	}
-	d.reporter.Note(fmt.Sprintf("%d of %d members of etcd are up", up, len(members)))
+	d.reporter.note(fmt.Sprintf("%d of %d members of etcd are up", up, len(members)))
 	return nil
 }
 
@@ -126,7 +126,7 @@ func (d *demo) writesKept(ctx context.Context) error {
 	if len(lost) > 0 {
 		return fmt.Errorf("%d acknowledged writes are lost: %s", len(lost), strings.Join(lost, ", "))
 	}
-	d.reporter.Note(d.written())
+	d.reporter.note(d.written())
 	return nil
 }
 

@@ -90,7 +90,7 @@ func (d *demo) noteKeys(before, now map[string]string) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(members)) {
 		slices.Sort(members[key])
-		d.reporter.Note(key + ": " + strings.Join(members[key], ", "))
+		d.reporter.note(key + ": " + strings.Join(members[key], ", "))
 	}
-	d.reporter.Note(fmt.Sprintf("%d machines were replaced", snapshot.NewMachines(before, now)))
+	d.reporter.note(fmt.Sprintf("%d machines were replaced", snapshot.NewMachines(before, now)))
 }
