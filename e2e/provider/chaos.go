@@ -77,19 +77,29 @@ type Target interface {
 	Machine(meta metav1.ObjectMeta) client.Object
 	// Observe reads the infrastructure machines and the resources of the outside system.
 	Observe(ctx context.Context) (Snapshot, error)
+	Disturber
+	// Leftovers returns what is left of machines, in the outside system and in objects.
+	Leftovers(ctx context.Context) ([]Fault, error)
+	Soak
+	Close()
+}
+
+// Disturber disturbs the outside system.
+type Disturber interface {
 	// Disturb changes the outside system as the mode requires, from time to time.
 	Disturb(ctx context.Context, random *rand.Rand) error
 	// EndDisturbances undoes disturbances that would otherwise stay.
 	EndDisturbances(ctx context.Context) error
-	// Leftovers returns what is left of machines, in the outside system and in objects.
-	Leftovers(ctx context.Context) ([]Fault, error)
+}
+
+// Soak creates and deletes clusters during a run.
+type Soak interface {
 	// Add creates a cluster of this name with a failure domain for one machine. It has its own resources in the outside system.
 	Add(ctx context.Context, name string) (SoakCluster, error)
 	// Remove deletes the outside resources and cluster-scoped objects of a cluster of Add that is deleted.
 	Remove(ctx context.Context, name string) error
 	// Open returns the number of watches or sessions that the manager has open to the outside system.
 	Open() int
-	Close()
 }
 
 // SoakCluster is a cluster that is created and deleted during the run.

@@ -74,12 +74,17 @@ func (l *links) target(from page, target string) (string, error) {
 	if anchor != "" {
 		anchor = "#" + anchor
 	}
-	if isPage && to.File == from.File {
+	switch {
+	case isPage && to.File == from.File:
 		return anchor, nil
-	}
-	if isPage {
+	case isPage:
 		return up(from) + to.Path + "/" + anchor, nil
 	}
+	return l.inRepository(from, file, anchor)
+}
+
+// inRepository returns the address of a file without a page: on the site for an image, else in the repository.
+func (l *links) inRepository(from page, file, anchor string) (string, error) {
 	info, err := os.Stat(filepath.Join(l.root, filepath.FromSlash(file)))
 	switch {
 	case err != nil || strings.HasPrefix(file, "../"):
