@@ -6,8 +6,10 @@ package hosts
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -31,7 +33,11 @@ func strip(o any) (any, error) {
 	}
 	disk := rootDisk(host)
 	host.ManagedFields = nil
-	delete(host.Annotations, "kubectl.kubernetes.io/last-applied-configuration")
+	if _, applied := host.Annotations[corev1.LastAppliedConfigAnnotation]; applied {
+		// The manager shares the annotations of cached objects, and after a relist the cache transforms objects twice.
+		host.Annotations = maps.Clone(host.Annotations)
+		delete(host.Annotations, corev1.LastAppliedConfigAnnotation)
+	}
 	spec, known := &host.Spec, host.Status
 	spec.RAID, spec.RootDeviceHints, spec.Taints, spec.Description = nil, nil, nil, ""
 	spec.Firmware = nil //nolint:staticcheck // No driver uses it any more, but hosts may still have it.

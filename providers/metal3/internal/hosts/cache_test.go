@@ -53,3 +53,23 @@ func TestCacheKeepsRequiredFields(t *testing.T) {
 		g.Expect(stripped).To(Equal(kept), "hints may select any disk, so its size is not known")
 	}
 }
+
+// The manager shares the annotations of cached objects, and the cache transforms objects twice after a relist.
+func TestTransformedTwiceLeavesSharedAnnotations(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	options := cache.Options{}
+	hosts.CacheOptions(&options)
+	shared := map[string]string{"a": "b"}
+	applied := map[string]string{"a": "b", corev1.LastAppliedConfigAnnotation: "{}"}
+	for _, by := range options.ByObject {
+		ended := make(chan string)
+		go func() { ended <- shared["a"] }() // The race detector reports a write of the same map.
+		_, err := by.Transform(bmh(func(host *bmov1alpha1.BareMetalHost) { host.Annotations = shared }))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(<-ended).To(Equal("b"))
+		_, err = by.Transform(bmh(func(host *bmov1alpha1.BareMetalHost) { host.Annotations = applied }))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(applied).To(HaveLen(2))
+	}
+}
