@@ -87,9 +87,11 @@ func (c *Connection) join(who Requester) {
 func (c *Connection) leave(who Requester) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	namespace := c.askers[who]
 	delete(c.askers, who)
 	delete(c.awaiting, who)
 	c.gate.forget(who)
+	c.retire(namespace)
 }
 
 // usable returns the connection if it can be used for the target. It records the namespace of the asker's machines.

@@ -32,7 +32,8 @@ import (
 var ErrSyncing = errors.New("the informer for Harvester has not synced yet")
 
 const (
-	// unused is how long an informer is kept after its last use, in a namespace without machines of an asker.
+	// unused is how long an informer is kept after its last use, in a namespace without machines of an asker. In one that its last asker has
+	// left, it is not kept.
 	unused = 10 * time.Minute
 	// tidying is the interval at which a connection checks for such informers, in memory.
 	tidying = time.Minute
@@ -217,6 +218,24 @@ func (c *Connection) expire() {
 				c.stop(namespace, kind)
 			}
 		}
+	}
+}
+
+// retire makes the next check stop the informers of a namespace that its last asker has left, unless they are read until then: when the
+// clusters of many namespaces come and go, the goroutines, buffers and watches of all informers would add up. The caller must hold the
+// lock.
+func (c *Connection) retire(namespace string) {
+	in := c.caches[namespace]
+	if in == nil || namespace == "" {
+		return
+	}
+	for _, used := range c.askers {
+		if used == namespace {
+			return
+		}
+	}
+	for _, known := range in.informers {
+		known.asked = time.Time{}
 	}
 }
 

@@ -30,8 +30,8 @@ const (
 	comers = 30
 	// others is the number of goroutines of connections to the API server that may come and go. One informer has more than ten.
 	others = 20
-	// long is the time after which an unused informer is stopped.
-	long = 10 * time.Minute
+	// long is the time after which an unused informer is stopped, soon the time after which that of a deleted cluster is.
+	long, soon = 10 * time.Minute, time.Minute
 )
 
 // timed returns a fixture with a fake clock.
@@ -102,6 +102,36 @@ func TestDeletedClustersLeaveNoWatchAndNoGoroutine(t *testing.T) {
 	w.Eventually(func() int { return w.enqueued(stays) }).Should(BeNumerically(">", before))
 	w.uses(conn, w.namespace+"-0")
 	w.Eventually(watches).Should(Equal(8), "a namespace can be used again")
+}
+
+func TestWatchesEndSoonAfterTheLastAskerOfTheirNamespaceIsDeleted(t *testing.T) {
+	w, fake := timed(t)
+	w.identity(sim.Kubeconfig())
+	elsewhere := w.target
+	elsewhere.Namespace = w.namespace + "-other"
+	w.Expect(w.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elsewhere.Namespace}})).To(Succeed())
+	cluster, machine := w.asker(harvester.Cluster, "c"), w.asker(harvester.Machine, "m")
+	conn := w.waitForConnection(w.asker(harvester.Machine, "stays"))
+	for _, who := range []harvester.Requester{cluster, machine} {
+		_, problem := w.connections.Get(t.Context(), elsewhere, who)
+		w.Expect(problem).To(BeZero())
+	}
+	w.uses(conn, w.namespace)
+	w.uses(conn, elsewhere.Namespace)
+	w.Eventually(watches).Should(Equal(8))
+
+	w.connections.Forget(machine)
+	fake.Step(soon)
+	w.Consistently(watches).Should(Equal(8), "the cluster still uses them")
+	w.connections.Forget(cluster)
+	w.uses(conn, elsewhere.Namespace)
+	fake.Step(soon)
+	w.Consistently(watches).Should(Equal(8), "they were read in the meantime")
+	_, problem := w.connections.Get(t.Context(), elsewhere, cluster)
+	w.Expect(problem).To(BeZero())
+	w.connections.Forget(cluster)
+	fake.Step(soon)
+	w.Eventually(watches).Should(Equal(4))
 }
 
 func TestUnusedDeniedNamespacesLeaveNoWatch(t *testing.T) {
