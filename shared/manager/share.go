@@ -20,8 +20,11 @@ const (
 	knownStrings = 1 << 14
 	// knownMaps is the number of cached maps. Those of a cluster's machines are decoded one after the other.
 	knownMaps = 1 << 12
-	// longestShared is the maximum length of a cached string, in bytes.
+	// longestShared is the maximum length of a cached string, in bytes: all of them have 4 MiB at most.
 	longestShared = 256
+	// largestShared is the maximum size of a cached map, in bytes: all of them have 8 MiB at most. Larger ones, such as the annotations of
+	// objects written by kubectl apply, belong to one object and would be kept after its deletion.
+	largestShared = 2048
 )
 
 // sharer makes equal strings of cached objects, and equal labels and annotations, share memory. Otherwise each decoded object has
@@ -124,11 +127,15 @@ func (s *sharer) shareMap(v reflect.Value) {
 	if !ok || len(texts) == 0 {
 		return
 	}
-	sum := uint64(0) // independent of the order
+	sum, size := uint64(0), 0 // independent of the order
 	for key, value := range texts {
 		sum += maphash.String(s.seed, key) ^ 3*maphash.String(s.seed, value)
+		size += len(key) + len(value)
 	}
 	at := &s.maps[sum%knownMaps]
+	if size > largestShared {
+		at = new(map[string]string)
+	}
 	if !maps.Equal(*at, texts) {
 		*at = make(map[string]string, len(texts))
 		for key, value := range texts {

@@ -129,6 +129,24 @@ func TestSharerEviction(t *testing.T) {
 	}
 }
 
+func TestLargeAnnotationsOfDeletedObjectsAreNotKept(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := newSharer()
+	for i := range 100 {
+		name := strconv.Itoa(i)
+		o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{
+			corev1.LastAppliedConfigAnnotation: strings.Repeat(name, 10_000), "small": name,
+		}}}
+		before := o.DeepCopy()
+		s.share(reflect.ValueOf(o))
+		g.Expect(o).To(Equal(before))
+	}
+	for _, texts := range s.maps {
+		g.Expect(texts).To(BeEmpty())
+	}
+}
+
 func TestTransformKeepsOtherObjects(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
