@@ -84,8 +84,7 @@ type Repeats struct {
 	mu      sync.Mutex
 	objects map[object]*writes
 	pauses  workqueue.TypedRateLimiter[object]
-	// swept is the number of objects that remained after the last removal of expired ones.
-	swept int
+	swept   time.Time
 }
 
 // Writer sends patches. Patch receives an object that has only a name and namespace, and sets it to the API server's response.
@@ -172,6 +171,7 @@ func (r *Repeats) Undone(c Writer, o client.Object) *RemovedError {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.sweep()
 	w := r.objects[identify(o)]
 	if w == nil || !w.isReported() {
 		return nil
@@ -186,6 +186,7 @@ func (r *Repeats) mayWrite(c Writer, before client.Object, set map[string]string
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.sweep()
 	w := r.objects[identify(before)]
 	if w == nil || w.forgotten() {
 		return nil, nil
@@ -246,19 +247,10 @@ func (r *Repeats) note(of object, is outcome) time.Duration {
 	return w.pause
 }
 
-// remember returns the tracked writes of an object, and drops expired ones of other objects.
+// remember returns the tracked writes of an object.
 func (r *Repeats) remember(of object) *writes {
 	if r.objects == nil {
 		r.objects, r.pauses = map[object]*writes{}, watch.Backoff[object]()
-	}
-	if len(r.objects) >= 2*r.swept+64 {
-		for other, w := range r.objects {
-			if w.forgotten() {
-				delete(r.objects, other)
-				r.pauses.Forget(other)
-			}
-		}
-		r.swept = len(r.objects)
 	}
 	w := r.objects[of]
 	if w == nil || w.forgotten() {
@@ -267,6 +259,20 @@ func (r *Repeats) remember(of object) *writes {
 		r.objects[of] = w
 	}
 	return w
+}
+
+// sweep drops expired writes, also those of deleted objects, at most once per CacheLag.
+func (r *Repeats) sweep() {
+	if time.Since(r.swept) < CacheLag {
+		return
+	}
+	r.swept = time.Now()
+	for of, w := range r.objects {
+		if w.forgotten() {
+			delete(r.objects, of)
+			r.pauses.Forget(of)
+		}
+	}
 }
 
 func (w *writes) forgotten() bool { return time.Since(w.at) >= remembered }
