@@ -66,10 +66,11 @@ func (d *Domains) Clear() {
 	d.ready = true
 }
 
-// Remove clears the published domains and deletes the metrics. Call it for a cluster that is being deleted.
+// Remove clears the published domains and deletes the metrics. Call it for a cluster that is being deleted. Publisher.Forget deletes the
+// metrics that other controllers set afterwards.
 func (d *Domains) Remove() {
 	d.unpublish()
-	d.publisher.Forget(client.ObjectKeyFromObject(d.object))
+	d.publisher.deleteMetrics(client.ObjectKeyFromObject(d.object), d.cluster)
 }
 
 func (d *Domains) unpublish() {

@@ -32,17 +32,19 @@ type Publisher struct {
 // Forget deletes the metrics of an infrastructure cluster, whichever controller has set them. Call it when the cluster no longer exists.
 // It keeps those of a Cluster that another infrastructure cluster also claims as its owner.
 func (p *Publisher) Forget(object client.ObjectKey) {
-	cluster, known := p.known.LoadAndDelete(object)
-	if !known {
-		return
+	if cluster, known := p.known.LoadAndDelete(object); known {
+		p.deleteMetrics(object, cluster.(client.ObjectKey))
 	}
+}
+
+func (p *Publisher) deleteMetrics(object, cluster client.ObjectKey) {
 	shared := false
-	p.known.Range(func(_, other any) bool {
-		shared = other == cluster
+	p.known.Range(func(other, of any) bool {
+		shared = other != object && of == cluster
 		return !shared
 	})
 	if !shared {
-		p.Metrics.Forget(cluster.(client.ObjectKey))
+		p.Metrics.Forget(cluster)
 	}
 }
 

@@ -250,6 +250,17 @@ func TestMetricsOfAClusterWithoutFailureDomainsAreForgotten(t *testing.T) {
 	g.Expect(testutil.CollectAndCount(p.Metrics)).To(BeZero())
 }
 
+func TestMetricsSetWhileAClusterIsRemovedAreForgotten(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	p, _ := publisher(t)
+	infra := cluster("cluster")
+	p.Of(infra, "c").Remove()
+	p.Metrics.SetWorkers(client.ObjectKey{Namespace: "ns", Name: "c"}, map[string]int{"workers": 1})
+	p.Forget(client.ObjectKeyFromObject(infra))
+	g.Expect(testutil.CollectAndCount(p.Metrics)).To(BeZero())
+}
+
 func TestDeletedCopyOfAnInfrastructureClusterKeepsTheMetrics(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
