@@ -55,7 +55,7 @@ func (r *Reader) Get(ctx context.Context, key client.ObjectKey, o client.Object,
 	cluster := client.ObjectKey{Namespace: key.Namespace, Name: strings.TrimSuffix(key.Name, "-"+string(secret.Kubeconfig))}
 	if err := r.Reader.Get(ctx, key, o, opts...); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.Forget(cluster)
+			r.drop(cluster)
 		}
 		return err
 	}
@@ -107,11 +107,20 @@ func (r *Reader) refuse(cluster client.ObjectKey, why error) {
 	}
 }
 
-// Forget drops the state of a deleted Cluster.
+// Forget drops the state of a deleted Cluster, and the metrics of requests to it.
 func (r *Reader) Forget(cluster client.ObjectKey) {
+	r.drop(cluster)
+	ForgetRequests(r.host(cluster))
+}
+
+func (r *Reader) drop(cluster client.ObjectKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.known, cluster)
+}
+
+func (r *Reader) host(cluster client.ObjectKey) string {
+	return r.number + "." + cluster.Namespace + "." + cluster.Name
 }
 
 // scheme is the scheme of servers in kubeconfigs that lead to a Reader: scheme://NUMBER.NAMESPACE.CLUSTER.
@@ -119,7 +128,7 @@ const scheme = "workload"
 
 // leadingHere returns a kubeconfig whose requests are handled by RoundTrip.
 func (r *Reader) leadingHere(cluster client.ObjectKey, path string) ([]byte, error) {
-	server := url.URL{Scheme: scheme, Host: r.number + "." + cluster.Namespace + "." + cluster.Name, Path: path}
+	server := url.URL{Scheme: scheme, Host: r.host(cluster), Path: path}
 	config := api.NewConfig()
 	config.Clusters[scheme], config.AuthInfos[scheme] = &api.Cluster{Server: server.String()}, &api.AuthInfo{}
 	config.Contexts[scheme], config.CurrentContext = &api.Context{Cluster: scheme, AuthInfo: scheme}, scheme

@@ -15,11 +15,14 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/faultline-io/faultline/shared/remote"
 )
@@ -117,4 +120,43 @@ func TestReaderBoundsResponses(t *testing.T) {
 	r.Forget(client.ObjectKey{Namespace: "n", Name: "c"})
 	_, err = get("/api")
 	g.Expect(err).To(MatchError(ContainSubstring("the kubeconfig of Cluster n/c was deleted")))
+}
+
+func TestRequestsToADeletedClusterLeaveNoMetrics(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	content := strings.ReplaceAll(with("x", "", "token: t"), "https://a.example.com", server.URL)
+	r := remote.NewReader(fake.NewClientBuilder().WithObjects(secretOf("gone", content), secretOf("stays", content)).Build(), remote.Rules{}, func(client.ObjectKey, error) {})
+	hosts := map[string]string{}
+	for _, cluster := range []string{"gone", "stays"} {
+		config, err := read(t, r, cluster)
+		g.Expect(err).NotTo(HaveOccurred())
+		discover, err := discovery.NewDiscoveryClientForConfig(config)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = discover.ServerVersion()
+		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+		hosts[cluster] = strings.TrimPrefix(config.Host, "workload://")
+		g.Expect(counted(t)).To(ContainElement(hosts[cluster]))
+	}
+	r.Forget(client.ObjectKey{Namespace: "n", Name: "gone"})
+	g.Expect(counted(t)).To(And(Not(ContainElement(hosts["gone"])), ContainElement(hosts["stays"])))
+}
+
+// counted returns the servers whose requests are counted.
+func counted(t *testing.T) (hosts []string) {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for _, family := range families {
+		for _, series := range family.GetMetric() {
+			for _, label := range series.GetLabel() {
+				if family.GetName() == "rest_client_requests_total" && label.GetName() == "host" {
+					hosts = append(hosts, label.GetValue())
+				}
+			}
+		}
+	}
+	return hosts
 }

@@ -57,3 +57,12 @@ func accountOf(secret *corev1.Secret, rules remote.Rules) (account, *Problem) {
 	sum := sha256.Sum256(content)
 	return account{config: config, hash: hex.EncodeToString(sum[:])}, nil
 }
+
+// server returns the host and port of the API server, as in the metrics of requests.
+func (a account) server() string {
+	server, _, err := rest.DefaultServerUrlFor(a.config)
+	if err != nil {
+		return "" // without a usable server there are no requests
+	}
+	return server.Host
+}

@@ -276,4 +276,22 @@ func (c *Connections) closeUnused(conn *Connection) {
 	}
 	delete(c.byAccount, conn.account.hash)
 	conn.close()
+	go c.forgetServer(conn.account.server())
+}
+
+// forgetServer deletes the metrics of requests to a server without a connection, once the requests in flight have ended.
+func (c *Connections) forgetServer(host string) {
+	select {
+	case <-c.Clock.After(requestTimeout):
+	case <-c.ctx.Done():
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, open := range c.byAccount {
+		if open.account.server() == host {
+			return
+		}
+	}
+	remote.ForgetRequests(host)
 }

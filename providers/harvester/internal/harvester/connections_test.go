@@ -9,12 +9,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
@@ -215,4 +217,33 @@ func TestEndlessResponseIsCancelled(t *testing.T) {
 	w.Expect(problem.Reason).To(Equal(infrav1.HarvesterConnectionFailedReason))
 	w.Expect(problem.Message).To(ContainSubstring("the response is too long: the manager reads at most 1048576 bytes"))
 	w.Expect(sent.Load()).To(BeNumerically("<", 50*most))
+}
+
+func TestRequestsToAnUnusedServerLeaveNoMetrics(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	w, fake := timed(t)
+	w.identity([]byte("{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: '" + server.URL + "'}}], users: [{name: u, user: {}}], " +
+		"contexts: [{name: x, context: {cluster: c, user: u}}], current-context: x}"))
+	counted := func() (found bool) {
+		families, err := metrics.Registry.Gather()
+		w.Expect(err).NotTo(HaveOccurred())
+		for _, family := range families {
+			for _, series := range family.GetMetric() {
+				for _, label := range series.GetLabel() {
+					found = found || label.GetName() == "host" && label.GetValue() == strings.TrimPrefix(server.URL, "http://")
+				}
+			}
+		}
+		return found
+	}
+	who := w.asker(harvester.Cluster, "one")
+	_ = w.waitForProblem(who)
+	w.Eventually(counted).Should(BeTrue())
+	w.connections.Forget(who)
+	w.Eventually(func() bool {
+		fake.Step(time.Second)
+		return counted()
+	}).Should(BeFalse())
 }
