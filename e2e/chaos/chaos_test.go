@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -26,6 +27,15 @@ func TestLeakOfDeletedClustersIsReported(t *testing.T) {
 	g.Expect(footprint{goroutines: 541, heap: 24<<20 + 1024, watches: 21, outside: 7}.above(start)).To(MatchError(And(
 		ContainSubstring("41 goroutines are left, more than 40"), ContainSubstring("4097 KiB of heap are left, more than 4096"),
 		ContainSubstring("1 watches of the API server are left"), ContainSubstring("2 watches or sessions of the infrastructure are left"))))
+}
+
+func TestHeapIsThatAfterGarbageCollection(t *testing.T) {
+	g := NewWithT(t)
+	heap, err := heapAfterCollection(strings.NewReader("heap profile: 1: 2 [3: 4] @ heap/8192\n\n# runtime.MemStats\n# Alloc = 7\n# HeapAlloc = 12345\n# HeapSys = 9\n"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(heap).To(Equal(int64(12345)))
+	_, err = heapAfterCollection(strings.NewReader("heap profile: 1: 2 [3: 4] @ heap/8192\n"))
+	g.Expect(err).To(MatchError(ContainSubstring("HeapAlloc")))
 }
 
 func TestRunRejectsInvalidOptions(t *testing.T) {

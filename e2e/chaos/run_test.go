@@ -46,10 +46,10 @@ func shortRun(t *testing.T, options Options, prints types.GomegaMatcher) {
 	}
 }
 
-// A short soak test. It skips Harvester, where unused informers stop only after ten minutes.
+// A short soak test.
 func TestSoakLeavesNothingInManager(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"vsphere", "metal3"} {
+	for _, name := range []string{"vsphere", "metal3", "harvester"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
