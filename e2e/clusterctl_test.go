@@ -61,6 +61,8 @@ func TestDocumentedClusterctlCommands(t *testing.T) {
 			clusters[provider]++
 		case len(command.args) > 0 && command.args[0] == "yaml":
 			command.generatesYAML(t, folder, about)
+		case len(command.args) > 0 && command.args[0] == "provider":
+			command.generatesProvider(t, folder, about)
 		default:
 			t.Errorf("%s: this test does not know what the command creates", about)
 		}
@@ -160,6 +162,22 @@ func (p printed) generatesYAML(t *testing.T, folder, about string) {
 	template, err := p.client(t, folder, "").ProcessYAML(t.Context(), clusterctl.ProcessYAMLOptions{ReaderSource: &clusterctl.ReaderSourceOptions{Reader: file}})
 	g.Expect(err).NotTo(HaveOccurred(), about)
 	g.Expect(template.Yaml()).NotTo(BeEmpty())
+}
+
+// generatesProvider runs a command that prints the components of a provider, and checks that no variable is left.
+func (p printed) generatesProvider(t *testing.T, folder, about string) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(p.args).To(HaveLen(3), about)
+	g.Expect(p.args[1]).To(Equal("--infrastructure"), about)
+	name, version, _ := strings.Cut(p.args[2], ":")
+	g.Expect(version).To(Equal(ourVersion), about)
+	components, err := p.client(t, folder, name).GenerateProvider(t.Context(), name, clusterctlv1.InfrastructureProviderType,
+		clusterctl.ComponentsOptions{Version: version})
+	g.Expect(err).NotTo(HaveOccurred(), about)
+	written, err := components.Yaml()
+	g.Expect(err).NotTo(HaveOccurred(), about)
+	g.Expect(string(written)).NotTo(ContainSubstring("${"), about)
 }
 
 // client returns a clusterctl client with the release as its repository, the variables that the page exports, and values for other
