@@ -56,7 +56,7 @@ func (r *MachineTemplates[T]) SetupWithManager(ctx context.Context, mgr ctrl.Man
 		For(r.Empty, builder.WithPredicates(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(watch.Concurrency(machineTemplateConcurrency)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.ofCluster),
-			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log)))
+			builder.WithPredicates(watch.ClusterPausedOrCreated(mgr.GetScheme(), log)))
 	if r.Input != nil {
 		b = b.Watches(r.Input, watch.Collect(r.ofInput), builder.WithPredicates(r.InputChanged))
 	}

@@ -51,7 +51,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(kind)), builder.WithPredicates(joined())).
 		Watches(r.Provider.NewCluster(), handler.EnqueueRequestsFromMapFunc(r.machines.ofInfraCluster), builder.WithPredicates(redescribed())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.machines.ofCluster),
-			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+			builder.WithPredicates(watch.ClusterPausedOrCreated(mgr.GetScheme(), log))).
 		WatchesRawSource(r.Workloads.GetClusterSource(controllerName, r.machines.ofCluster))
 	if r.Source != nil {
 		for _, w := range r.Source.Watches() {

@@ -42,7 +42,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{},
 			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(ctx, gvk, mgr.GetClient(), r.Provider.NewCluster())),
-			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+			builder.WithPredicates(watch.ClusterPausedOrCreated(mgr.GetScheme(), log))).
 		Watches(&clusterv1.Machine{}, clusterOf, builder.WithPredicates(machineChanged())).
 		Watches(r.Provider.NewMachine(), clusterOf, builder.WithPredicates(placeChanged(r.Provider))).
 		Watches(&clusterv1.MachineDeployment{}, clusterOf, builder.WithPredicates(deploymentChanged())).

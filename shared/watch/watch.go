@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -40,6 +42,17 @@ func Created() predicate.Predicate {
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
+}
+
+// ClusterPausedOrCreated returns a predicate for Clusters that are paused, unpaused or created. A manager's cache may receive a Cluster
+// after the objects that belong to it, above all when the manager starts. Their reconciles then wait for the create event.
+func ClusterPausedOrCreated(scheme *runtime.Scheme, log logr.Logger) predicate.Predicate {
+	return predicate.Or[client.Object](Created(), predicates.ClusterPausedTransitions(scheme, log)) //nolint:forbidigo // the one place that adds create events
+}
+
+// ClusterProgressed is ClusterPausedOrCreated, and passes Clusters whose infrastructure becomes provisioned: machines wait for that, too.
+func ClusterProgressed(scheme *runtime.Scheme, log logr.Logger) predicate.Predicate {
+	return predicate.Or(ClusterPausedOrCreated(scheme, log), predicates.ClusterUpdateInfraProvisioned(scheme, log))
 }
 
 // Deleted returns a predicate that passes only delete events.

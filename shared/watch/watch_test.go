@@ -8,15 +8,18 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/faultline-io/faultline/shared/watch"
 )
@@ -65,6 +68,27 @@ func TestCreatesOnlyAndDeletesOnly(t *testing.T) {
 		g.Expect(p.Update(event.UpdateEvent{ObjectOld: m, ObjectNew: m})).To(BeFalse())
 		g.Expect(p.Generic(event.GenericEvent{Object: m})).To(BeFalse())
 	}
+}
+
+func TestClusterPredicates(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(clusterv1.AddToScheme(scheme)).To(Succeed())
+	plain, paused, provisioned := &clusterv1.Cluster{}, &clusterv1.Cluster{}, &clusterv1.Cluster{}
+	paused.Spec.Paused = ptr.To(true)
+	provisioned.Status.Initialization.InfrastructureProvisioned = ptr.To(true)
+	changes, progress := watch.ClusterPausedOrCreated(scheme, logr.Discard()), watch.ClusterProgressed(scheme, logr.Discard())
+	for _, p := range []predicate.Predicate{changes, progress} {
+		g.Expect(p.Create(event.CreateEvent{Object: plain})).To(BeTrue(), "objects may be cached before their Cluster")
+		g.Expect(p.Update(event.UpdateEvent{ObjectOld: plain, ObjectNew: paused})).To(BeTrue())
+		g.Expect(p.Update(event.UpdateEvent{ObjectOld: paused, ObjectNew: plain})).To(BeTrue())
+		g.Expect(p.Update(event.UpdateEvent{ObjectOld: plain, ObjectNew: plain})).To(BeFalse())
+		g.Expect(p.Delete(event.DeleteEvent{Object: plain})).To(BeFalse())
+	}
+	infrastructure := event.UpdateEvent{ObjectOld: plain, ObjectNew: provisioned}
+	g.Expect(changes.Update(infrastructure)).To(BeFalse())
+	g.Expect(progress.Update(infrastructure)).To(BeTrue())
 }
 
 func TestRequests(t *testing.T) {

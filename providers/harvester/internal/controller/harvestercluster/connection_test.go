@@ -77,6 +77,22 @@ func TestMissingPermissionIsReportedUntilGranted(t *testing.T) {
 	w.waitForProvisioned(cluster)
 }
 
+// Caches of different kinds are not ordered: when the manager starts, the HarvesterCluster can be reconciled before its Cluster is cached.
+func TestClusterThatIsCachedLastIsReconciled(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, "a")
+	owner := &clusterv1.Cluster{}
+	late := w.cluster("late", givenEndpoint, func(cluster *infrav1.HarvesterCluster) {
+		w.Expect(user.Get(t.Context(), client.ObjectKeyFromObject(cluster), owner)).To(Succeed())
+		w.Expect(user.Delete(t.Context(), owner)).To(Succeed())
+	})
+	w.waitForProvisioned(w.cluster("other", givenEndpoint)) // the first is reconciled before it, without its Cluster
+	w.Expect(late.Status.Conditions).To(BeEmpty())
+	owner.ResourceVersion, owner.UID = "", ""
+	w.Expect(user.Create(t.Context(), owner)).To(Succeed())
+	w.waitForProvisioned(late)
+}
+
 func TestTerminatingTargetNamespaceIsReported(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, "a")

@@ -32,7 +32,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{},
 			handler.EnqueueRequestsFromMapFunc(ofCluster),
-			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+			builder.WithPredicates(watch.ClusterPausedOrCreated(mgr.GetScheme(), log))).
 		Watches(&infrav1.HarvesterMachine{}, ours, builder.WithPredicates(publish.WaitChanged(placement.WaitsFor))).
 		Watches(&clusterv1.Machine{}, ours, builder.WithPredicates(publish.MachineMoved())).
 		WatchesRawSource(r.Connections.Source(harvester.Cluster)).

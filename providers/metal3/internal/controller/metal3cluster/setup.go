@@ -36,7 +36,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		WithOptions(options).
 		Watches(&clusterv1.Cluster{},
 			handler.EnqueueRequestsFromMapFunc(util.ClusterToInfrastructureMapFunc(ctx, infrav1.GroupVersion.WithKind("Metal3Cluster"), mgr.GetClient(), &infrav1.Metal3Cluster{})),
-			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+			builder.WithPredicates(watch.ClusterPausedOrCreated(mgr.GetScheme(), log))).
 		Watches(&bmov1alpha1.BareMetalHost{}, watch.Collect(r.clustersOfHost), builder.WithPredicates(hostChanged())).
 		Watches(&infrav1.Metal3Machine{}, ours, builder.WithPredicates(publish.WaitChanged(placement.WaitsFor))).
 		Watches(&clusterv1.Machine{}, ours, builder.WithPredicates(publish.MachineMoved())).

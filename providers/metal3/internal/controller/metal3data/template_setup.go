@@ -41,7 +41,7 @@ func (r *TemplateReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Mana
 		Watches(&infrav1.Metal3Data{}, handler.EnqueueRequestsFromMapFunc(templateOf), builder.WithPredicates(r.createdOrDeleted())).
 		Watches(&infrav1.Metal3Machine{}, handler.EnqueueRequestsFromMapFunc(r.templateOfMachine), builder.WithPredicates(watch.Deleted())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.templatesOfCluster),
-			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+			builder.WithPredicates(watch.ClusterPausedOrCreated(mgr.GetScheme(), log))).
 		Complete(r)
 }
 

@@ -55,7 +55,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 		Watches(&bmov1alpha1.BareMetalHost{}, handler.EnqueueRequestsFromMapFunc(r.remediationsOfHost), builder.WithPredicates(powerChanged())).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(r.remediationsOfMachine), builder.WithPredicates(deletionBegins())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.remediationsOfCluster),
-			builder.WithPredicates(predicates.ClusterPausedTransitions(mgr.GetScheme(), log))).
+			builder.WithPredicates(watch.ClusterPausedOrCreated(mgr.GetScheme(), log))).
 		WatchesRawSource(r.Workloads.GetClusterSource("metal3remediation", r.remediationsOfCluster)).
 		Build(r)
 	return err
