@@ -38,14 +38,14 @@ func (e *Environment) startEngine(ctx context.Context, log io.Writer) error {
 }
 
 // findSource decides whether third-party images are pulled or built.
-func (e *Environment) findSource(ctx context.Context, log io.Writer) (err error) {
-	e.found.published, err = e.Source.Published(func() error {
+func (e *Environment) findSource(ctx context.Context, log io.Writer) error {
+	e.found.published = e.Source.Published(func() error {
 		err := tool.AskRegistry(ctx, registry)
 		_, _ = fmt.Fprintf(log, "requesting %s: %v\n", registry, err)
 		return err
 	})
-	if err != nil || e.found.published {
-		return err
+	if e.found.published {
+		return nil
 	}
 	return offline.NodeImages{Docker: e.docker(log), Dir: e.shared}.Prepare(ctx)
 }

@@ -26,24 +26,18 @@ const (
 // askTimeout is short, because a site behind a firewall often does not answer at all.
 const askTimeout = 5 * time.Second
 
-// ParseSource parses a source; "" is SourceAuto.
+// ParseSource parses a source.
 func ParseSource(text string) (Source, error) {
 	switch s := Source(text); s {
-	case "":
-		return SourceAuto, nil
 	case SourceAuto, SourceBuild, SourcePublished:
 		return s, nil
 	}
 	return "", fmt.Errorf("unknown source %q: must be %s, %s or %s", text, SourceAuto, SourceBuild, SourcePublished)
 }
 
-// Published reports whether to use published images. Only SourceAuto calls answers.
-func (s Source) Published(answers func() error) (bool, error) {
-	parsed, err := ParseSource(string(s))
-	if err != nil {
-		return false, err
-	}
-	return parsed == SourcePublished || parsed == SourceAuto && answers() == nil, nil
+// Published reports whether to use published images. Only SourceAuto, which "" is, too, calls answers.
+func (s Source) Published(answers func() error) bool {
+	return s == SourcePublished || s != SourceBuild && answers() == nil
 }
 
 // AskRegistry returns nil if a registry answers, even if it requires authentication.

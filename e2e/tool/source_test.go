@@ -26,12 +26,9 @@ func TestSource(t *testing.T) {
 		{SourcePublished, silent, true},
 		{SourceBuild, answering, false},
 	} {
-		g := NewWithT(t)
-		got, err := tc.source.Published(tc.answers)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(got).To(Equal(tc.want), "%q", tc.source)
+		NewWithT(t).Expect(tc.source.Published(tc.answers)).To(Equal(tc.want), "%q", tc.source)
 	}
-	_, err := Source("elsewhere").Published(answering)
+	_, err := ParseSource("elsewhere")
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("elsewhere")))
 }
 
