@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -38,19 +39,21 @@ type Streams struct {
 // Run runs a command and returns its standard output.
 func (r Runner) Run(ctx context.Context, name string, args ...string) (string, error) {
 	var out strings.Builder
+	r.Log = &sharedLog{to: r.log()}
 	err := r.Stream(ctx, Streams{Out: io.MultiWriter(&out, r.log())}, name, args...)
 	return out.String(), err
 }
 
 // Stream runs a command with the given streams.
 func (r Runner) Stream(ctx context.Context, s Streams, name string, args ...string) error {
-	_, _ = fmt.Fprintf(r.log(), "$ %s\n", line(name, args))
+	log := &sharedLog{to: r.log()}
+	_, _ = fmt.Fprintf(log, "$ %s\n", line(name, args))
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), r.Env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopGrace
 	var said strings.Builder
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, io.MultiWriter(&said, r.log())
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, io.MultiWriter(&said, log)
 	if s.Out == nil {
 		cmd.Stdout = cmd.Stderr
 	}
@@ -65,6 +68,19 @@ func (r Runner) log() io.Writer {
 		return io.Discard
 	}
 	return r.Log
+}
+
+// sharedLog is a log that a command's standard output and standard error write to at the same time.
+type sharedLog struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+// Write implements io.Writer.
+func (l *sharedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to.Write(p)
 }
 
 // line formats a command as a user would type it.
