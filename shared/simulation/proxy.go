@@ -4,11 +4,13 @@
 package simulation
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -178,6 +180,8 @@ func (p *Proxy) user(r *http.Request) (User, bool) {
 	return user, ok
 }
 
+// handler forwards requests. It reads a request's body first: if the API server refuses the request earlier, the client stops sending the
+// body, and ReverseProxy would wait for the rest.
 func (p *Proxy) handler() http.Handler {
 	forward := &httputil.ReverseProxy{
 		Rewrite: p.rewrite, Transport: p, FlushInterval: -1, ErrorLog: discard(),
@@ -190,6 +194,11 @@ func (p *Proxy) handler() http.Handler {
 		if p.obstruct(w, r, asked) {
 			return
 		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		forward.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, asked)))
 	})
 }
