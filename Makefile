@@ -51,10 +51,10 @@ help: ## Show this list
 ##@ Develop
 # Test programs have no debug information, which halves their link time. Tests wait for events more than they compute, so more of them run
 # in parallel than there are cores. The API server, etcd and the simulators produce much garbage and keep little: with four times the heap,
-# tests take three quarters of the CPU time. The limit is for machines with little memory. `make lint` runs vet.
+# tests take three quarters of the CPU time. Each program may use a twelfth of the free memory, and at least 1 GiB. `make lint` runs vet.
 TEST := go test -ldflags=-w -vet=off -parallel=6 -timeout=60m
 test test-full deflake: export GOGC := 400
-test test-full deflake: export GOMEMLIMIT := 1GiB
+test test-full deflake: export GOMEMLIMIT := $(shell awk '$$1 == "MemAvailable:" {print int($$2 > 12582912 ? $$2 / 12 : 1048576) "KiB"}' /proc/meminfo)
 ASSETS = KUBEBUILDER_ASSETS=$$(cd $(CURDIR)/e2e && go run ./cmd/binaries --print-path)
 test-full: assets ## Run what `make test` leaves out, of every module or of MODULE: slow tests, and all but e2e's with the race detector (no Docker)
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(CHOSEN:%=test-full/%)
