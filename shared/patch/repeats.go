@@ -29,6 +29,8 @@ var ErrBehind = errors.New("other clients' writes come first")
 const (
 	// remembered is how long a write is tracked. A write that is reverted later than that does not count.
 	remembered = 10 * time.Minute
+	// sweepInterval is how much longer an expired write uses memory, at most.
+	sweepInterval = time.Minute
 	// conflictThreshold is the number of reverts by another writer after which they are reported.
 	conflictThreshold = 3
 )
@@ -84,7 +86,8 @@ type Repeats struct {
 	mu      sync.Mutex
 	objects map[object]*writes
 	pauses  workqueue.TypedRateLimiter[object]
-	swept   time.Time
+	// sweeper runs while writes are tracked: most objects are deleted, and no call follows for them.
+	sweeper *time.Timer
 }
 
 // Writer sends patches. Patch receives an object that has only a name and namespace, and sets it to the API server's response.
@@ -171,7 +174,6 @@ func (r *Repeats) Undone(c Writer, o client.Object) *RemovedError {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sweep()
 	w := r.objects[identify(o)]
 	if w == nil || !w.isReported() {
 		return nil
@@ -186,7 +188,6 @@ func (r *Repeats) mayWrite(c Writer, before client.Object, set map[string]string
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sweep()
 	w := r.objects[identify(before)]
 	if w == nil || w.forgotten() {
 		return nil, nil
@@ -258,20 +259,25 @@ func (r *Repeats) remember(of object) *writes {
 		w = &writes{set: map[string]string{}}
 		r.objects[of] = w
 	}
+	if r.sweeper == nil {
+		r.sweeper = time.AfterFunc(remembered, r.sweep)
+	}
 	return w
 }
 
-// sweep drops expired writes, also those of deleted objects, at most once per CacheLag.
+// sweep drops expired writes, also those of deleted objects, and runs again if others are left.
 func (r *Repeats) sweep() {
-	if time.Since(r.swept) < CacheLag {
-		return
-	}
-	r.swept = time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for of, w := range r.objects {
 		if w.forgotten() {
 			delete(r.objects, of)
 			r.pauses.Forget(of)
 		}
+	}
+	r.sweeper = nil
+	if len(r.objects) > 0 {
+		r.sweeper = time.AfterFunc(sweepInterval, r.sweep)
 	}
 }
 
