@@ -50,7 +50,7 @@ const (
 	// stayOpen is the maximum number of watches of the infrastructure that the warm-up opens for good, as the first of its kind.
 	stayOpen = 8
 	// Before the measurement, 1/warmUp as many clusters come and go. They fill caches that have a limit: strings and labels that objects
-	// share (4 and 8 MiB), and the notes of events (4,096 hashes for each recorder).
+	// share (4 and 8 MiB).
 	warmUp = 5
 )
 
