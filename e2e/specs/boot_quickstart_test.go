@@ -20,8 +20,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	releases "github.com/faultline-io/faultline/e2e/release"
@@ -126,9 +126,24 @@ func (r *reader) follow(ctx context.Context, block site.Block) {
 	switch {
 	case strings.Contains(block.Code, "kubectl fd version\n"):
 		Expect(out).To(ContainSubstring("docker.io/faultline/cluster-api-" + *providerName + "-controller:"))
+		r.waitForWebhooks(ctx)
 	case strings.Contains(block.Code, "get nodes --label-columns") && strings.Contains(block.Code, "demo.kubeconfig"):
 		Expect(readyNode.FindAllString(out, -1)).To(HaveLen(5), out)
 	}
+}
+
+// waitForWebhooks waits until the API server reaches the webhooks of the provider. kube-proxy learns of a ready manager only after the
+// commands of the page do, and substitutes take no time.
+func (*reader) waitForWebhooks(ctx context.Context) {
+	Eventually(func() error {
+		o := infra.Of(infra.ClusterKind)
+		o.SetNamespace("default")
+		o.SetName("webhook")
+		if err := management.GetClient().Create(ctx, o, client.DryRunAll); err != nil && strings.Contains(err.Error(), "failed calling webhook") {
+			return err
+		}
+		return nil
+	}, "2m", "1s").Should(Succeed())
 }
 
 // prepare does what a substitute needs outside of the shell, and returns commands to run.
@@ -177,16 +192,6 @@ func (r *reader) writeRelease() {
 
 // emptyManagement removes Cluster API and all providers from the environment, and gives the reader its kubeconfig.
 func (r *reader) emptyManagement(ctx context.Context) {
-	for _, kind := range sharedKinds() {
-		objects := &unstructured.Unstructured{}
-		objects.SetGroupVersionKind(kind)
-		Expect(management.GetClient().DeleteAllOf(ctx, objects)).To(Succeed())
-	}
-	Eventually(func(g Gomega) {
-		for _, kind := range sharedKinds() {
-			g.Expect(list(ctx, g, kind)).To(BeEmpty())
-		}
-	}, config.GetIntervals("default", "wait-failure-domain")...).Should(Succeed())
 	// One provider at a time, Cluster API last: clusterctl lists the objects of all kinds, and fails if a CRD is deleted meanwhile.
 	providers := &clusterctlv1.ProviderList{}
 	Expect(management.GetClient().List(ctx, providers)).To(Succeed())
@@ -201,17 +206,23 @@ func (r *reader) emptyManagement(ctx context.Context) {
 	Expect(os.WriteFile(r.path("home/.kube/config"), kubeconfig, 0o600)).To(Succeed())
 }
 
-// removeProvider removes a provider with its namespace and CRDs.
+// removeProvider removes a provider with its objects, namespace and CRDs.
 func (r *reader) removeProvider(ctx context.Context, provider *clusterctlv1.Provider) {
 	flag := map[clusterctlv1.ProviderType]string{
 		clusterctlv1.CoreProviderType: "--core", clusterctlv1.BootstrapProviderType: "--bootstrap",
 		clusterctlv1.ControlPlaneProviderType: "--control-plane", clusterctlv1.InfrastructureProviderType: "--infrastructure",
 	}[provider.GetProviderType()]
 	Expect(flag).NotTo(BeEmpty(), string(provider.GetProviderType()))
+	selector := "cluster.x-k8s.io/provider=" + provider.ManifestLabel()
+	if provider.GetProviderType() == clusterctlv1.InfrastructureProviderType { // Others have no objects without a cluster.
+		kinds, err := r.kubectl(ctx, "get", "customresourcedefinitions", "--output", "jsonpath={.items[*].metadata.name}", "--selector", selector)
+		Expect(err).NotTo(HaveOccurred())
+		_, err = r.kubectl(ctx, "delete", strings.ReplaceAll(kinds, " ", ","), "--all", "--all-namespaces", "--timeout=5m")
+		Expect(err).NotTo(HaveOccurred())
+	}
 	runIn(ctx, environment, "delete", flag, provider.ProviderName, "--include-crd", "--include-namespace", "--config", environment.ClusterctlConfig())
 	Eventually(func(g Gomega) {
-		left, err := r.kubectl(ctx, "get", "namespaces,customresourcedefinitions", "--output", "name", "--selector",
-			"cluster.x-k8s.io/provider="+provider.ManifestLabel())
+		left, err := r.kubectl(ctx, "get", "namespaces,customresourcedefinitions", "--output", "name", "--selector", selector)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(left).To(BeEmpty())
 	}, "5m", "1s").Should(Succeed())
