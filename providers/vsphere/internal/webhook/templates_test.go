@@ -29,7 +29,7 @@ func ofUpstream() map[string]string {
 		"VSPHERE_RESOURCE_POOL": "*/Resources", "VSPHERE_FOLDER": "vm", "VSPHERE_TEMPLATE": "ubuntu-2204-kube-v1.36.3",
 		"CONTROL_PLANE_ENDPOINT_IP": "192.168.9.230", "VIP_NETWORK_INTERFACE": "ens192",
 		"VSPHERE_TLS_THUMBPRINT":     strings.TrimSuffix(strings.Repeat("AB:", 20), ":"),
-		"VSPHERE_SSH_AUTHORIZED_KEY": "ssh-rsa AAAAB3N", "VSPHERE_STORAGE_POLICY": "", "CPI_IMAGE_K8S_VERSION": "v1.33.0",
+		"VSPHERE_SSH_AUTHORIZED_KEY": "ssh-rsa AAAAB3N", "VSPHERE_STORAGE_POLICY": "", "CPI_IMAGE_K8S_VERSION": "v1.36.0",
 		"NODE_IPAM_POOL_API_GROUP": "ipam.cluster.x-k8s.io", "NODE_IPAM_POOL_KIND": "InClusterIPPool", "NODE_IPAM_POOL_NAME": "nodes",
 		"NAMESERVER": "10.0.0.53", "CLUSTER_CLASS_NAME": "of-upstream",
 	}
