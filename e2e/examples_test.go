@@ -55,7 +55,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 	}
 	for _, kind := range []string{
 		"VSphereClusterIdentity", "VSphereMachineTemplate", "Metal3DataTemplate", "Metal3MachineTemplate", "Metal3RemediationTemplate",
-		"MachineHealthCheck", "Secret", "HarvesterCluster",
+		"MachineHealthCheck", "Secret", "HarvesterCluster", "HarvesterMachineTemplate", "VSphereCluster",
 	} {
 		g.Expect(kinds).To(HaveKey(kind))
 	}
