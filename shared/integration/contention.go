@@ -129,34 +129,45 @@ func (q *Contention) undo() {
 	q.T.Helper()
 	q.T.Log("another client reverts the writes")
 	q.Forget()
-	ctx, stop := context.WithCancel(q.T.Context())
-	defer stop()
-	watching, err := client.NewWithWatch(q.admin, client.Options{Scheme: q.Client.Scheme(), Mapper: q.Client.RESTMapper()})
-	q.G.Expect(err).NotTo(gomega.HaveOccurred())
-	undoing := sync.WaitGroup{}
-	q.each(func(o Marked) {
-		kind := q.mapping(o.Object).GroupVersionKind
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(kind)
-		list.Kind += "List"
-		events, err := watching.Watch(ctx, list, client.InNamespace(o.GetNamespace()),
-			client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector(metav1.ObjectNameField, o.GetName())})
-		q.G.Expect(err).NotTo(gomega.HaveOccurred())
-		undoing.Go(func() {
-			defer events.Stop()
-			for event := range events.ResultChan() {
-				if is, ok := event.Object.(*metav1.PartialObjectMetadata); ok && marked(is, o.Mark) {
-					is.SetGroupVersionKind(kind)          // An event has the kind of the metadata.
-					_ = unmark(ctx, watching, is, o.Mark) // An object that has changed since is delivered again.
-				}
-			}
-		})
-	})
+	var stops []func()
+	q.each(func(o Marked) { stops = append(stops, q.Revert(o)) })
 	q.each(func(o Marked) { q.WaitForBackoff(o.Object) })
 	q.each(func(o Marked) { q.waitForEvent(o, "another client removes or changes the") })
-	stop()
-	undoing.Wait()
+	for _, stop := range stops {
+		stop()
+	}
 	q.waitForMarks()
+}
+
+// Revert is another client that removes the mark of an object whenever it exists, until stop is called or the test ends.
+func (q *Contention) Revert(o Marked) (stop func()) {
+	q.T.Helper()
+	ctx, cancel := context.WithCancel(q.T.Context())
+	watching, err := client.NewWithWatch(q.admin, client.Options{Scheme: q.Client.Scheme(), Mapper: q.Client.RESTMapper()})
+	q.G.Expect(err).NotTo(gomega.HaveOccurred())
+	kind := q.mapping(o.Object).GroupVersionKind
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind)
+	list.Kind += "List"
+	events, err := watching.Watch(ctx, list, client.InNamespace(o.GetNamespace()),
+		client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector(metav1.ObjectNameField, o.GetName())})
+	q.G.Expect(err).NotTo(gomega.HaveOccurred())
+	reverting := sync.WaitGroup{}
+	reverting.Go(func() {
+		defer events.Stop()
+		for event := range events.ResultChan() {
+			if is, ok := event.Object.(*metav1.PartialObjectMetadata); ok && marked(is, o.Mark) {
+				is.SetGroupVersionKind(kind)          // An event has the kind of the metadata.
+				_ = unmark(ctx, watching, is, o.Mark) // An object that has changed since is delivered again.
+			}
+		}
+	})
+	stop = func() {
+		cancel()
+		reverting.Wait()
+	}
+	q.T.Cleanup(stop)
+	return stop
 }
 
 // strip makes the API server drop the marks.

@@ -342,6 +342,25 @@ func TestStrippedHooks(t *testing.T) {
 	w.protected(metav1.ConditionTrue, faultlinev1.ReasonQuorumProtected, "")
 }
 
+func TestHookThatAnotherClientRemoves(t *testing.T) {
+	// This test must not run in parallel: objects of other tests trigger the controller.
+	w := newFixture(t, 3, external)
+	user := integration.User{T: t, G: w.WithT, Client: w.client}
+	m0, infra := &clusterv1.Machine{ObjectMeta: w.meta("m0")}, &providertest.Cluster{ObjectMeta: w.meta("infra")}
+	contention, config := user.Contention(apiServer, "")
+	w.config = config
+	w.start()
+	w.hooked("m0", "m1", "m2")
+	contention.Forget()
+	stop := contention.Revert(integration.Marked{Object: m0, Mark: faultlinev1.QuorumHookAnnotation})
+	contention.WaitForBackoff(m0)
+	message := user.Condition(infra, faultlinev1.QuorumProtectedCondition, faultlinev1.ReasonAnnotationsRemoved)
+	w.Expect(message).To(ContainSubstring("another client removes or changes the annotation " + faultlinev1.QuorumHookAnnotation))
+	w.Eventually(w.recorder.Events).Should(Receive(ContainSubstring(faultlinev1.ReasonAnnotationsRemoved)))
+	stop()
+	w.hooked("m0", "m1", "m2") // The condition stays for ten minutes, in case the other client comes back.
+}
+
 func TestConflictingHookWritesBackOff(t *testing.T) {
 	// This test must not run in parallel: objects of other tests trigger the controller.
 	w := newFixture(t, 1, external)
