@@ -98,6 +98,12 @@ func (w *Writes) of(path string) (sent []time.Time) {
 	return sent
 }
 
+// Count returns the number of writes of an object.
+func (w *Writes) Count(o client.Object) int {
+	w.user.T.Helper()
+	return len(w.of(w.path(o)))
+}
+
 // WaitForBackoff waits until there is a long pause between two writes of an object that is written repeatedly, and fails if there are
 // many writes before.
 func (w *Writes) WaitForBackoff(o client.Object) {
