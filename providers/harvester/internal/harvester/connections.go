@@ -24,6 +24,10 @@ import (
 	"github.com/faultline-io/faultline/shared/remote"
 )
 
+// MaxConnections is how many connections a namespace may have with its own Secrets. Secrets in other namespaces have no limit, because
+// their owner has allowed their use. Each connection keeps objects of Harvester in memory.
+const MaxConnections = 64
+
 // Connections holds one connection for each Harvester and account.
 type Connections struct {
 	// secrets is a cache of the metadata of Secrets; live reads their contents.
@@ -51,6 +55,8 @@ type identity struct {
 	version string // of the Secret from which the connection was created
 	conn    *Connection
 	problem *Problem // why there is no connection
+	// tooMany is true if problem is the limit of the namespace, which another connection that ends removes.
+	tooMany bool
 	askers  map[Requester]struct{}
 }
 
@@ -124,7 +130,7 @@ func (c *Connections) get(ctx context.Context, t Target, who Requester, toDelete
 		return nil, problem
 	}
 	if !fresh {
-		if err := c.renew(ctx, t.Identity, version); err != nil {
+		if err := c.renew(ctx, t, version); err != nil {
 			return nil, &Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: err.Error()}
 		}
 	}
@@ -208,29 +214,22 @@ func (c *Connections) secret(ctx context.Context, key client.ObjectKey) (*metav1
 }
 
 // renew reads the Secret and assigns the connection of its account to the identity.
-func (c *Connections) renew(ctx context.Context, key client.ObjectKey, version string) error {
+func (c *Connections) renew(ctx context.Context, t Target, version string) error {
 	secret := &corev1.Secret{}
-	if err := c.live.Get(ctx, key, secret); err != nil {
-		return fmt.Errorf("reading Secret %s: %w", key, err)
+	if err := c.live.Get(ctx, t.Identity, secret); err != nil {
+		return fmt.Errorf("reading Secret %s: %w", t.Identity, err)
 	}
 	account, problem := accountOf(secret, c.Remote)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := c.identities[key]
+	known := c.identities[t.Identity]
 	if known == nil || known.version == version && (known.conn != nil || known.problem != nil) {
 		return nil // another reconcile was faster, or the last asker has left
 	}
 	former := known.conn
-	known.version, known.problem, known.conn = version, problem, nil
+	known.version, known.problem, known.conn, known.tooMany = version, problem, nil, false
 	if problem == nil {
-		known.conn = c.byAccount[account.hash]
-		if known.conn == nil {
-			known.conn = newConnection(c.ctx, account, c) //nolint:contextcheck // it outlives the reconcile that asks for it
-			c.byAccount[account.hash] = known.conn
-		}
-		for who := range known.askers {
-			known.conn.join(who)
-		}
+		c.assign(t, account, known)
 	}
 	if former != nil && former != known.conn {
 		for who := range known.askers {
@@ -240,6 +239,35 @@ func (c *Connections) renew(ctx context.Context, key client.ObjectKey, version s
 	}
 	c.enqueuer.enqueueAll(known.askers)
 	return nil
+}
+
+// assign gives an identity the connection of its account, or a problem if its namespace has too many. The caller must hold the lock.
+func (c *Connections) assign(t Target, of account, known *identity) {
+	known.conn = c.byAccount[of.hash]
+	if known.conn == nil && t.Identity.Namespace == t.From && c.has(t.From) >= MaxConnections {
+		known.tooMany, known.problem = true, &Problem{Reason: infrav1.HarvesterConnectionFailedReason, Message: fmt.Sprintf(
+			"namespace %s has %d connections to Harvester, one for each account, and cannot open another: use the same kubeconfig in several "+
+				"clusters, or delete clusters", t.From, MaxConnections)}
+		return
+	}
+	if known.conn == nil {
+		known.conn = newConnection(c.ctx, of, c)
+		c.byAccount[of.hash] = known.conn
+	}
+	for who := range known.askers {
+		known.conn.join(who)
+	}
+}
+
+// has returns the number of connections of Secrets in a namespace. The caller must hold the lock.
+func (c *Connections) has(namespace string) int {
+	of := map[*Connection]struct{}{}
+	for key, known := range c.identities {
+		if key.Namespace == namespace && known.conn != nil {
+			of[known.conn] = struct{}{}
+		}
+	}
+	return len(of)
 }
 
 // Forget removes a deleted asker from its connection. A connection without askers is closed.
@@ -276,6 +304,12 @@ func (c *Connections) closeUnused(conn *Connection) {
 	}
 	delete(c.byAccount, conn.account.hash)
 	conn.close()
+	for _, known := range c.identities {
+		if known.tooMany {
+			known.version = "" // The Secret is read again.
+			c.enqueuer.enqueueAll(known.askers)
+		}
+	}
 	go c.forgetServer(conn.account.server())
 }
 

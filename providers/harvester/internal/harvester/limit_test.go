@@ -1,0 +1,62 @@
+// Copyright The Faultline Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harvester_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/clientcmd"
+
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
+	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
+)
+
+// A cluster waits until a connection with another Secret of its namespace ends. A cluster of another namespace, which the Secret allows,
+// does not wait.
+func TestConnectionLimitOfNamespace(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	get := func(name string) *harvester.Problem {
+		w.target.Identity.Name = name
+		_, problem := w.connections.Get(t.Context(), w.target, w.asker(harvester.Cluster, name))
+		return problem
+	}
+	name := func(i int) string { return fmt.Sprintf("identity-%d", i) }
+	for i := range harvester.MaxConnections + 2 {
+		kubeconfig, err := clientcmd.Load(sim.Kubeconfig())
+		w.Expect(err).NotTo(HaveOccurred())
+		for _, cluster := range kubeconfig.Clusters {
+			cluster.Server = "https://127.0.0.1:1" // Nothing answers.
+		}
+		for _, user := range kubeconfig.AuthInfos {
+			user.Impersonate = name(i)
+		}
+		content, err := clientcmd.Write(*kubeconfig)
+		w.Expect(err).NotTo(HaveOccurred())
+		w.target.Identity.Name = name(i)
+		w.identity(content)
+	}
+	tooMany := HaveField("Message", ContainSubstring("has 64 connections to Harvester"))
+	for i := range harvester.MaxConnections {
+		w.Expect(get(name(i))).NotTo(tooMany)
+	}
+	last := w.asker(harvester.Cluster, name(harvester.MaxConnections))
+	refused := get(last.Key.Name)
+	w.Expect(refused).To(tooMany)
+	w.Expect(refused.Reason).To(Equal(infrav1.HarvesterConnectionFailedReason))
+	w.target.Identity.Name = name(harvester.MaxConnections + 1)
+	w.allow("other")
+	w.target.From = "other"
+	w.Expect(get(w.target.Identity.Name)).NotTo(tooMany)
+	w.target.From = w.namespace
+
+	before := w.enqueued(last)
+	w.connections.Forget(w.asker(harvester.Cluster, name(0)))
+	w.Eventually(func() int { return w.enqueued(last) }).Should(BeNumerically(">", before))
+	w.Expect(get(last.Key.Name)).To(tooMany, "64 are left")
+	w.connections.Forget(w.asker(harvester.Cluster, name(1)))
+	w.Expect(get(last.Key.Name)).NotTo(tooMany)
+}
