@@ -88,12 +88,7 @@ func TestHostLabelsEnqueueClustersAndMachines(t *testing.T) {
 		g.Expect(vmi.Status.Phase).To(Equal(kubevirtv1.Running))
 	}).Should(Succeed())
 	w.read(conn, client.ObjectKey{Name: vmi.Status.NodeName}, host)
-	var clusters, machines int
-	w.Eventually(func() bool { // until no more events arrive for earlier changes
-		same := clusters == w.enqueued(cluster) && machines == w.enqueued(machine)
-		clusters, machines = w.enqueued(cluster), w.enqueued(machine)
-		return same
-	}).WithPolling(timeout / 240).Should(BeTrue())
+	before := w.settled(cluster, machine)
 
 	beat := host.DeepCopy()
 	for i := range beat.Status.Conditions {
@@ -103,7 +98,7 @@ func TestHostLabelsEnqueueClustersAndMachines(t *testing.T) {
 	label := beat.DeepCopy()
 	label.Labels["rack-of-"+w.namespace] = "9"
 	w.Expect(w.client.Patch(t.Context(), label, client.MergeFrom(beat))).To(Succeed())
-	w.Eventually(func() bool { return w.enqueued(cluster) > clusters && w.enqueued(machine) > machines }).Should(BeTrue())
+	w.Eventually(func() bool { return w.enqueued(cluster) > before[0] && w.enqueued(machine) > before[1] }).Should(BeTrue())
 	w.Expect(conn.Get(t.Context(), client.ObjectKeyFromObject(host), host)).To(Succeed())
 	w.Expect(host.Labels).To(HaveKey("rack-of-"+w.namespace), "the heartbeat came before")
 }
@@ -127,8 +122,7 @@ func TestUnreadyHostEnqueuesMachines(t *testing.T) {
 	node := &corev1.Node{}
 	w.read(conn, client.ObjectKeyFromObject(vmi), &kubevirtv1.VirtualMachineInstance{})
 	w.read(conn, client.ObjectKey{Name: host.Name}, node)
-	before := w.enqueued(machine)
-	w.Consistently(func() int { return w.enqueued(machine) }, "500ms").Should(Equal(before))
+	before := w.settled(machine)[0]
 	silent := node.DeepCopy()
 	silent.Status.Conditions[0].Status = corev1.ConditionUnknown
 	w.Expect(w.client.Status().Patch(t.Context(), silent, client.MergeFrom(node))).To(Succeed())

@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
@@ -108,21 +107,6 @@ func attempts(w *fixture, many int, current func() *harvester.Problem) (said []s
 		g.Expect(len(said)).To(BeNumerically(">=", many))
 	}).Should(Succeed())
 	return said
-}
-
-// enqueuedSoFar returns how often each asker was enqueued by all events so far.
-func (w *fixture) enqueuedSoFar(all ...harvester.Requester) (counts []int) {
-	w.t.Helper()
-	for kind, queue := range w.queues {
-		last := w.asker(kind, "last")
-		before := w.enqueued(last)
-		queue.Add(reconcile.Request{NamespacedName: last.Key}) // requests are counted in order
-		w.Eventually(func() int { return w.enqueued(last) }).Should(BeNumerically(">", before))
-	}
-	for _, who := range all {
-		counts = append(counts, w.enqueued(who))
-	}
-	return counts
 }
 
 func TestOutageBeforeConnectionEnqueuesOnce(t *testing.T) {

@@ -81,12 +81,7 @@ func TestIdleWatchesEnqueueNothing(t *testing.T) {
 	w := newFixture(t)
 	who := w.asker(harvester.Machine, "m")
 	conn := w.watching(who)
-	var before int
-	w.Eventually(func() bool { // until all informers have synced
-		same := before == w.enqueued(who)
-		before = w.enqueued(who)
-		return same
-	}).WithPolling(timeout / 240).Should(BeTrue())
+	before := w.settled(who)[0]
 	sim.ForgetRequests()
 	w.Eventually(func() int { return w.asked("watch", "virtualmachines") }).Should(BeNumerically(">=", 2), "it is reopened each time")
 	w.Expect(trouble(conn)()).To(BeEmpty())

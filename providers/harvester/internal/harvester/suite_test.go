@@ -4,6 +4,7 @@
 package harvester_test
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -94,6 +95,32 @@ func (w *fixture) enqueued(who harvester.Requester) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.woken[who]
+}
+
+// enqueuedSoFar returns how often each asker was enqueued by all events so far.
+func (w *fixture) enqueuedSoFar(all ...harvester.Requester) (counts []int) {
+	w.t.Helper()
+	for kind, queue := range w.queues {
+		last := w.asker(kind, "last")
+		before := w.enqueued(last)
+		queue.Add(reconcile.Request{NamespacedName: last.Key}) // requests are counted in order
+		w.Eventually(func() int { return w.enqueued(last) }).Should(BeNumerically(">", before))
+	}
+	for _, who := range all {
+		counts = append(counts, w.enqueued(who))
+	}
+	return counts
+}
+
+// settled waits until no more events of earlier changes arrive, and returns how often each asker was enqueued.
+func (w *fixture) settled(who ...harvester.Requester) (counts []int) {
+	w.t.Helper()
+	w.Eventually(func() bool {
+		before := counts
+		counts = w.enqueuedSoFar(who...)
+		return slices.Equal(before, counts)
+	}).WithPolling(timeout / 240).Should(BeTrue())
+	return counts
 }
 
 // identity writes the Secret.
