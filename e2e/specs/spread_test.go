@@ -133,8 +133,9 @@ func (c *cluster) domainOfOne(ctx context.Context) string {
 // the failure domain of each.
 func (c *cluster) spread(ctx context.Context, spec string, domains []string) (places map[string]string) {
 	nodes := management.GetWorkloadCluster(ctx, c.namespace, c.name).GetClient()
-	c.oneAtATime(ctx, spec, func(g Gomega) {
+	c.oneAtATime(ctx, spec, func(g Gomega, replicas int) {
 		places = c.workersOutside(ctx, g)
+		g.Expect(places).To(HaveLen(replicas), "none is between its deletion and its replacement")
 		g.Expect(slices.Sorted(maps.Keys(sizes(places)))).To(Equal(domains))
 		g.Expect(sizes(places)).To(evenly(len(places), len(domains)))
 		c.nodesReport(ctx, g, nodes, places)
@@ -168,11 +169,12 @@ func (c *cluster) nodesReport(ctx context.Context, g Gomega, nodes client.Client
 func (c *cluster) keyed(ctx context.Context, spec string, number int) (keys map[string]string) {
 	nodes := management.GetWorkloadCluster(ctx, c.namespace, c.name).GetClient()
 	var places map[string]string
-	c.oneAtATime(ctx, spec, func(g Gomega) {
+	c.oneAtATime(ctx, spec, func(g Gomega, replicas int) {
 		keys = map[string]string{}
 		for _, machine := range c.workerMachines(ctx, g) {
 			keys[machine.Name] = machine.Labels[faultlinev1.DistributionKeyLabel]
 		}
+		g.Expect(keys).To(HaveLen(replicas), "none is between its deletion and its replacement")
 		for i := range number {
 			g.Expect(sizes(keys)).To(HaveKey(fmt.Sprintf("%s-%d", c.MachineDeployments[0].Name, i)))
 		}
@@ -195,7 +197,7 @@ func (c *cluster) keyed(ctx context.Context, spec string, number int) (keys map[
 }
 
 // oneAtATime waits until nothing moves and the check succeeds. It fails if two machines are deleted at the same time.
-func (c *cluster) oneAtATime(ctx context.Context, spec string, check func(Gomega)) {
+func (c *cluster) oneAtATime(ctx context.Context, spec string, check func(g Gomega, replicas int)) {
 	replicas := *c.deployment(ctx, Default).Spec.Replicas
 	Eventually(func(g Gomega) {
 		var going []string
@@ -208,7 +210,7 @@ func (c *cluster) oneAtATime(ctx context.Context, spec string, check func(Gomega
 			StopTrying("more than one machine is being moved").Attach("machines", going).Now()
 		}
 		c.settled(ctx, g, replicas)
-		check(g)
+		check(g, int(replicas))
 	}, config.GetIntervals(spec, "wait-machine-upgrade")...).Should(Succeed())
 }
 
