@@ -55,7 +55,7 @@ type identity struct {
 	version string // of the Secret from which the connection was created
 	conn    *Connection
 	problem *Problem // why there is no connection
-	// tooMany is true if problem is the limit of the namespace, which another connection that ends removes.
+	// tooMany is true if problem is the limit of the namespace, until an identity leaves its connection.
 	tooMany bool
 	askers  map[Requester]struct{}
 }
@@ -235,7 +235,7 @@ func (c *Connections) renew(ctx context.Context, t Target, version string) error
 		for who := range known.askers {
 			former.leave(who)
 		}
-		c.closeUnused(former)
+		c.left(former)
 	}
 	c.enqueuer.enqueueAll(known.askers)
 	return nil
@@ -289,14 +289,21 @@ func (c *Connections) forget(who Requester) {
 		if len(known.askers) == 0 {
 			delete(c.identities, key)
 			if known.conn != nil {
-				c.closeUnused(known.conn)
+				c.left(known.conn)
 			}
 		}
 	}
 }
 
-// closeUnused closes a connection that no identity uses any more.
-func (c *Connections) closeUnused(conn *Connection) {
+// left enqueues what waits for another connection of its namespace, after an identity has left one. It closes the connection if no
+// identity uses it any more.
+func (c *Connections) left(conn *Connection) {
+	for _, known := range c.identities {
+		if known.tooMany {
+			known.version = "" // The Secret is read again.
+			c.enqueuer.enqueueAll(known.askers)
+		}
+	}
 	for _, known := range c.identities {
 		if known.conn == conn {
 			return
@@ -304,12 +311,6 @@ func (c *Connections) closeUnused(conn *Connection) {
 	}
 	delete(c.byAccount, conn.account.hash)
 	conn.close()
-	for _, known := range c.identities {
-		if known.tooMany {
-			known.version = "" // The Secret is read again.
-			c.enqueuer.enqueueAll(known.askers)
-		}
-	}
 	go c.forgetServer(conn.account.server())
 }
 

@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
@@ -57,6 +59,14 @@ func TestConnectionLimitOfNamespace(t *testing.T) {
 	w.connections.Forget(w.asker(harvester.Cluster, name(0)))
 	w.Eventually(func() int { return w.enqueued(last) }).Should(BeNumerically(">", before))
 	w.Expect(get(last.Key.Name)).To(tooMany, "64 are left")
+	// The connection stays open for a cluster of another namespace, but no longer counts here.
+	elsewhere := newFixture(t)
+	shared := &corev1.Secret{}
+	w.Expect(w.client.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name(1)}, shared)).To(Succeed())
+	elsewhere.identity(shared.Data[infrav1.KubeconfigKey])
+	w.connections.Get(t.Context(), elsewhere.target, elsewhere.asker(harvester.Cluster, "shares"))
+	before = w.enqueued(last)
 	w.connections.Forget(w.asker(harvester.Cluster, name(1)))
+	w.Eventually(func() int { return w.enqueued(last) }).Should(BeNumerically(">", before))
 	w.Expect(get(last.Key.Name)).NotTo(tooMany)
 }
