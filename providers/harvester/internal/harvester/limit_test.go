@@ -28,18 +28,7 @@ func TestConnectionLimitOfNamespace(t *testing.T) {
 	}
 	name := func(i int) string { return fmt.Sprintf("identity-%d", i) }
 	for i := range harvester.MaxConnections + 2 {
-		kubeconfig, err := clientcmd.Load(sim.Kubeconfig())
-		w.Expect(err).NotTo(HaveOccurred())
-		for _, cluster := range kubeconfig.Clusters {
-			cluster.Server = "https://127.0.0.1:1" // Nothing answers.
-		}
-		for _, user := range kubeconfig.AuthInfos {
-			user.Impersonate = name(i)
-		}
-		content, err := clientcmd.Write(*kubeconfig)
-		w.Expect(err).NotTo(HaveOccurred())
-		w.target.Identity.Name = name(i)
-		w.identity(content)
+		w.account(name(i))
 	}
 	tooMany := HaveField("Message", ContainSubstring("has 64 connections to Harvester"))
 	for i := range harvester.MaxConnections {
@@ -60,13 +49,37 @@ func TestConnectionLimitOfNamespace(t *testing.T) {
 	w.Eventually(func() int { return w.enqueued(last) }).Should(BeNumerically(">", before))
 	w.Expect(get(last.Key.Name)).To(tooMany, "64 are left")
 	// The connection stays open for a cluster of another namespace, but no longer counts here.
-	elsewhere := newFixture(t)
-	shared := &corev1.Secret{}
-	w.Expect(w.client.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name(1)}, shared)).To(Succeed())
-	elsewhere.identity(shared.Data[infrav1.KubeconfigKey])
-	w.connections.Get(t.Context(), elsewhere.target, elsewhere.asker(harvester.Cluster, "shares"))
+	w.shareElsewhere(name(1))
 	before = w.enqueued(last)
 	w.connections.Forget(w.asker(harvester.Cluster, name(1)))
 	w.Eventually(func() int { return w.enqueued(last) }).Should(BeNumerically(">", before))
 	w.Expect(get(last.Key.Name)).NotTo(tooMany)
+}
+
+// shareElsewhere uses the connection of a Secret in another namespace, too.
+func (w *fixture) shareElsewhere(name string) {
+	w.t.Helper()
+	secret := &corev1.Secret{}
+	w.Expect(w.client.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, secret)).To(Succeed())
+	other := newFixture(w.t)
+	other.identity(secret.Data[infrav1.KubeconfigKey])
+	_, problem := w.connections.Get(w.t.Context(), other.target, other.asker(harvester.Cluster, "shares"))
+	w.Expect(problem).To(HaveOccurred(), "nothing answers")
+}
+
+// account writes a Secret with an account of its own on a Harvester that does not answer.
+func (w *fixture) account(name string) {
+	w.t.Helper()
+	kubeconfig, err := clientcmd.Load(sim.Kubeconfig())
+	w.Expect(err).NotTo(HaveOccurred())
+	for _, cluster := range kubeconfig.Clusters {
+		cluster.Server = "https://127.0.0.1:1" // Nothing answers.
+	}
+	for _, user := range kubeconfig.AuthInfos {
+		user.Impersonate = name
+	}
+	content, err := clientcmd.Write(*kubeconfig)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.target.Identity.Name = name
+	w.identity(content)
 }
