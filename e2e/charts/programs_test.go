@@ -112,7 +112,7 @@ func kindsOfOthers(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 // node creates a ready Node.
 func (c *cluster) node(t *testing.T, node *corev1.Node) {
 	t.Helper()
-	u := integration.NewUser(t, c, timeout)
+	u := integration.NewUser(t, c)
 	u.Create(node)
 	integration.Update(u, node, integration.Status, func(node *corev1.Node) {
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}

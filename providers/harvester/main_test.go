@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/spf13/pflag"
@@ -35,11 +34,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-const (
-	namespace = metav1.NamespaceDefault
-	// timeout is generous, for a busy machine; only failing tests wait that long.
-	timeout = 2 * time.Minute
-)
+const namespace = metav1.NamespaceDefault
 
 func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 
@@ -57,8 +52,7 @@ func TestManager(t *testing.T) {
 
 func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *testenv.Components, ...string) func()) *testenv.Audit {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
+	g := integration.NewGomega(t)
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	audit := testenv.NewAudit(t, components)
@@ -98,7 +92,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 
 	for _, o := range []client.Object{machine, &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: machine.Name, Namespace: namespace}}, cluster} {
 		g.Expect(client.IgnoreNotFound(c.Delete(t.Context(), o))).To(Succeed())
-		integration.NewUser(t, c, timeout).WaitForDeletion(o)
+		integration.NewUser(t, c).WaitForDeletion(o)
 	}
 	leavesNothing(t, sim)
 	return audit
@@ -115,7 +109,7 @@ func newMachineTemplate(t *testing.T, c client.Client, spec infrav1.HarvesterMac
 	g.Eventually(func(g Gomega) {
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
 		g.Expect(template.Status.Capacity).To(HaveKey(corev1.ResourceMemory))
-	}).WithTimeout(timeout).Should(Succeed())
+	}).WithTimeout(integration.Timeout).Should(Succeed())
 }
 
 // leavesNothing expects no object of the cluster or machine on Harvester.
@@ -128,7 +122,7 @@ func leavesNothing(t *testing.T, sim *simulator.Simulator) {
 		g.Eventually(func(g Gomega) {
 			g.Expect(sim.Client().List(t.Context(), list, client.InNamespace(namespace), client.HasLabels{clusterv1.ClusterNameLabel})).To(Succeed())
 			g.Expect(list).To(HaveField("Items", BeEmpty()))
-		}).WithTimeout(timeout).Should(Succeed())
+		}).WithTimeout(integration.Timeout).Should(Succeed())
 	}
 	pool := &lbv1.IPPool{}
 	g.Expect(sim.Client().Get(t.Context(), client.ObjectKey{Name: "machines"}, pool)).To(Succeed())
@@ -203,7 +197,7 @@ func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envte
 // newCluster creates a Cluster and its HarvesterCluster, with a load balancer and an IPPool. Its Nodes are in the same API server.
 func newCluster(t *testing.T, env *envtest.Environment, c client.Client, kubeconfig []byte) *infrav1.HarvesterCluster {
 	t.Helper()
-	u := integration.NewUser(t, c, timeout)
+	u := integration.NewUser(t, c)
 	u.Kubeconfig(namespace, "demo", env.KubeConfig)
 	u.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "harvester", Namespace: namespace}, Data: map[string][]byte{infrav1.KubeconfigKey: kubeconfig}})
 	infra := &infrav1.HarvesterCluster{
@@ -221,7 +215,7 @@ func newCluster(t *testing.T, env *envtest.Environment, c client.Client, kubecon
 // newMachine creates a Machine with bootstrap data and its HarvesterMachine.
 func newMachine(t *testing.T, c client.Client, domain string) *infrav1.HarvesterMachine {
 	t.Helper()
-	u := integration.NewUser(t, c, timeout)
+	u := integration.NewUser(t, c)
 	infra := &infrav1.HarvesterMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: namespace}, Spec: infrav1.HarvesterMachineSpec{
 		CPU: 1, Memory: "1Gi", SSHUser: "ubuntu", SSHKeyPair: "default/admin", Networks: []string{"default/vlan-1"},
 		Volumes: []infrav1.Volume{{VolumeType: infrav1.VolumeTypeImage, ImageName: "default/ubuntu", VolumeSize: ptr.To(resource.MustParse("10Gi"))}},

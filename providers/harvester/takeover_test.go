@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/faultline-io/faultline/providers/harvester/internal/setup"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 	"github.com/faultline-io/faultline/shared/testenv"
@@ -36,8 +37,7 @@ func TestDeploymentCanBeAppliedOverUpstreams(t *testing.T) {
 // TestStorageVersionMigration applies the components over upstream's, as kubectl apply
 // does.
 func TestStorageVersionMigration(t *testing.T) {
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
+	g := integration.NewGomega(t)
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	env, c := startAPIServer(t, nil)
@@ -48,5 +48,5 @@ func TestStorageVersionMigration(t *testing.T) {
 		object.SetNamespace(namespace)
 		g.Eventually(func() error { return c.Create(t.Context(), object.DeepCopy()) }).Should(Succeed(), object.GetKind())
 	}
-	components.AwaitStoredIn(t, c, timeout, "v1beta1")
+	components.AwaitStoredIn(t, c, integration.Timeout, "v1beta1")
 }

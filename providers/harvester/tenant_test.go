@@ -51,7 +51,7 @@ func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 	components.InstallRights(t, admin)
 	sim := simulator.Start(t, simulator.WithLayout(simulator.Zones(1, 1)))
 	victim := testenv.NewTenant(t, env, admin)
-	integration.NewUser(t, admin, timeout).Create(&corev1.Secret{
+	integration.NewUser(t, admin).Create(&corev1.Secret{
 		ObjectMeta: victim.Meta("harvester"), Data: map[string][]byte{infrav1.KubeconfigKey: sim.Kubeconfig()},
 	})
 	testenv.RunManager(t, env, components, testenv.FloodFlag())
@@ -66,8 +66,7 @@ func TestRightsInOneNamespaceReachNothingOfOthers(t *testing.T) {
 		"answers that do not end":                               (*tenancy).floods,
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			g.SetDefaultEventuallyTimeout(timeout)
+			g := integration.NewGomega(t)
 			attempt(&tenancy{WithT: g, t: t, admin: admin, sim: sim, victim: victim, tenant: testenv.NewTenant(t, env, admin)})
 		})
 	}
@@ -84,7 +83,7 @@ func (w *tenancy) cluster(account testenv.Tenant, changes ...func(*infrav1.Harve
 	for _, change := range changes {
 		change(infra)
 	}
-	u := integration.NewUser(w.t, w.tenant.Client, timeout)
+	u := integration.NewUser(w.t, w.tenant.Client)
 	if account.Namespace == w.tenant.Namespace {
 		u.Create(&corev1.Secret{ObjectMeta: w.tenant.Meta("harvester"), Data: map[string][]byte{infrav1.KubeconfigKey: w.sim.Kubeconfig()}})
 	}
@@ -95,7 +94,7 @@ func (w *tenancy) cluster(account testenv.Tenant, changes ...func(*infrav1.Harve
 // refused waits for the reason of a condition.
 func (w *tenancy) refused(infra *infrav1.HarvesterCluster, condition, reason string) {
 	w.t.Helper()
-	integration.NewUser(w.t, w.tenant.Client, timeout).Condition(infra, condition, reason)
+	integration.NewUser(w.t, w.tenant.Client).Condition(infra, condition, reason)
 }
 
 // nothing expects that no object was created for the tenant on Harvester.
@@ -179,7 +178,7 @@ func (w *tenancy) account() *corev1.Secret {
 // allow sets the namespaces that may use the Secret of the victim.
 func (w *tenancy) allow(namespaces string) {
 	w.t.Helper()
-	integration.Update(integration.NewUser(w.t, w.admin, timeout), w.account(), integration.Whole, func(secret *corev1.Secret) {
+	integration.Update(integration.NewUser(w.t, w.admin), w.account(), integration.Whole, func(secret *corev1.Secret) {
 		secret.Annotations = map[string]string{faultlinev1.AllowedNamespacesAnnotation: namespaces}
 	})
 }
@@ -200,7 +199,7 @@ func (w *tenancy) forgesTheStatus() {
 	theirs := w.manifests(w.victim.Namespace)
 	infra := w.cluster(w.tenant, into(theirs.Namespace, theirs.Name))
 	w.refused(infra, infrav1.CloudProviderConfigReadyCondition, infrav1.CloudProviderConfigNotAllowedReason)
-	integration.Update(integration.NewUser(w.t, w.tenant.Client, timeout), infra, integration.Status, func(infra *infrav1.HarvesterCluster) {
+	integration.Update(integration.NewUser(w.t, w.tenant.Client), infra, integration.Status, func(infra *infrav1.HarvesterCluster) {
 		for i := range infra.Status.Conditions {
 			infra.Status.Conditions[i].Status = metav1.ConditionTrue
 		}
@@ -212,7 +211,7 @@ func (w *tenancy) forgesTheStatus() {
 
 // drawsTheToken makes the manager read a kubeconfig that refers to a file of the manager.
 func (w *tenancy) drawsTheToken() {
-	thief, u := testenv.NewSecretServer(w.t), integration.NewUser(w.t, w.tenant.Client, timeout)
+	thief, u := testenv.NewSecretServer(w.t), integration.NewUser(w.t, w.tenant.Client)
 	for _, name := range []string{"first", "second"} {
 		kubeconfig := thief.File()
 		if name == "second" {
@@ -229,7 +228,7 @@ func (w *tenancy) drawsTheToken() {
 
 // floods makes the manager connect to a workload cluster, and to a Harvester, whose responses exceed the limit.
 func (w *tenancy) floods() {
-	workload, harvester, u := testenv.NewFlood(w.t), testenv.NewFlood(w.t), integration.NewUser(w.t, w.tenant.Client, timeout)
+	workload, harvester, u := testenv.NewFlood(w.t), testenv.NewFlood(w.t), integration.NewUser(w.t, w.tenant.Client)
 	u.Kubeconfig(w.tenant.Namespace, "flood", workload.Kubeconfig())
 	u.Create(&corev1.Secret{ObjectMeta: w.tenant.Meta("flood"), Data: map[string][]byte{infrav1.KubeconfigKey: harvester.Kubeconfig()}})
 	infra := &infrav1.HarvesterCluster{ObjectMeta: w.tenant.Meta("flood"), Spec: infrav1.HarvesterClusterSpec{

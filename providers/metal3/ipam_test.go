@@ -45,8 +45,8 @@ func newDataTemplate(t *testing.T, c client.Client) {
 // allocateAddresses fulfils the claims of the first machine, as the two IP address managers do.
 func allocateAddresses(t *testing.T, c client.Client) {
 	t.Helper()
-	u, g, ctx := integration.NewUser(t, c, timeout), NewWithT(t), t.Context()
-	g.SetDefaultEventuallyTimeout(timeout)
+	u, ctx := integration.NewUser(t, c), t.Context()
+	g := u.G
 	four := &ipamv1.IPClaim{ObjectMeta: metav1.ObjectMeta{Name: "nodes-0-four", Namespace: namespace}}
 	g.Eventually(func() error { return c.Get(ctx, client.ObjectKeyFromObject(four), four) }).Should(Succeed())
 	g.Expect(c.Create(ctx, &ipamv1.IPAddress{
@@ -81,5 +81,5 @@ func waitForAddressDeletion(t *testing.T, c client.Client) {
 		g.Expect(c.List(ctx, sixes)).To(Succeed())
 		g.Expect(fours.Items).To(BeEmpty())
 		g.Expect(sixes.Items).To(BeEmpty())
-	}).WithTimeout(timeout).Should(Succeed())
+	}).WithTimeout(integration.Timeout).Should(Succeed())
 }

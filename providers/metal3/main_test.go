@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"testing"
-	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
@@ -27,11 +26,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-const (
-	namespace = metav1.NamespaceDefault
-	// timeout is a timeout for busy machines; only a failing test waits that long.
-	timeout = 2 * time.Minute
-)
+const namespace = metav1.NamespaceDefault
 
 func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 
@@ -49,8 +44,7 @@ func TestManager(t *testing.T) {
 
 func runManager(t *testing.T, run func(*testing.T, *envtest.Environment, *testenv.Components, ...string) func()) *testenv.Audit {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
+	g := integration.NewGomega(t)
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	audit := testenv.NewAudit(t, components)
@@ -90,7 +84,7 @@ func runManager(t *testing.T, run func(*testing.T, *envtest.Environment, *testen
 		g.Expect(c.Update(t.Context(), cluster)).To(MatchError(ContainSubstring("Metal3Machine m is in it")))
 	}).Should(Succeed())
 	g.Expect(c.Delete(t.Context(), machine)).To(Succeed())
-	integration.NewUser(t, c, timeout).WaitForDeletion(machine)
+	integration.NewUser(t, c).WaitForDeletion(machine)
 	waitForAddressDeletion(t, c)
 	g.Eventually(func(g Gomega) {
 		rendered := &infrav1.Metal3DataList{}
@@ -115,7 +109,7 @@ func newMachineTemplate(t *testing.T, c client.Client, spec infrav1.Metal3Machin
 	g.Eventually(func(g Gomega) {
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
 		g.Expect(template.Status.Capacity).To(HaveKey(corev1.ResourceMemory))
-	}).WithTimeout(timeout).Should(Succeed())
+	}).WithTimeout(integration.Timeout).Should(Succeed())
 }
 
 // TestUpstreamVariables substitutes the variables that clusterctl substitutes.
@@ -186,7 +180,7 @@ func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envte
 // newCluster creates a Cluster and its Metal3Cluster. Its Nodes are in the same API server.
 func newCluster(t *testing.T, env *envtest.Environment, c client.Client) *infrav1.Metal3Cluster {
 	t.Helper()
-	u := integration.NewUser(t, c, timeout)
+	u := integration.NewUser(t, c)
 	u.Kubeconfig(namespace, "demo", env.KubeConfig)
 	infra := &infrav1.Metal3Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: namespace},
@@ -202,7 +196,7 @@ func newCluster(t *testing.T, env *envtest.Environment, c client.Client) *infrav
 // newMachine creates a Machine with bootstrap data and its Metal3Machine.
 func newMachine(t *testing.T, c client.Client, domain string) *infrav1.Metal3Machine {
 	t.Helper()
-	u := integration.NewUser(t, c, timeout)
+	u := integration.NewUser(t, c)
 	metal3 := &infrav1.Metal3Machine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: namespace}, Spec: infrav1.Metal3MachineSpec{
 		Image:        infrav1.Image{URL: "https://images.example.com/node.qcow2", Checksum: "0123456789abcdef"},
 		DataTemplate: &infrav1.Metal3ObjectRef{Name: "nodes"},

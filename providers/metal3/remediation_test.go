@@ -22,8 +22,8 @@ import (
 // rebootUntilGivenUp has the machine rebooted once without success, so that its owner is asked to replace it.
 func rebootUntilGivenUp(t *testing.T, c client.Client, metal3 *infrav1.Metal3Machine) {
 	t.Helper()
-	u, g, ctx := integration.NewUser(t, c, timeout), NewWithT(t), t.Context()
-	g.SetDefaultEventuallyTimeout(timeout)
+	u, ctx := integration.NewUser(t, c), t.Context()
+	g := u.G
 	machine := &clusterv1.Machine{}
 	g.Expect(c.Get(ctx, client.ObjectKeyFromObject(metal3), machine)).To(Succeed())
 	integration.Update(u, machine, integration.Status, func(machine *clusterv1.Machine) {

@@ -61,8 +61,7 @@ func TestNamespaceIsolation(t *testing.T) {
 		"answers that do not end":                        (*fixture).checkFlood,
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			g.SetDefaultEventuallyTimeout(timeout)
+			g := integration.NewGomega(t)
 			f := &fixture{WithT: g, t: t, admin: admin, victim: victim, tenant: testenv.NewTenant(t, env, admin)}
 			if name != "a host of another" {
 				layout.First = first
@@ -77,7 +76,7 @@ func TestNamespaceIsolation(t *testing.T) {
 // machine creates a cluster and a machine.
 func (f *fixture) machine(change func(*infrav1.Metal3Machine)) *infrav1.Metal3Machine {
 	f.t.Helper()
-	u := integration.NewUser(f.t, f.tenant.Client, timeout)
+	u := integration.NewUser(f.t, f.tenant.Client)
 	u.Cluster(&infrav1.Metal3Cluster{
 		ObjectMeta: f.tenant.Meta("c"), Spec: infrav1.Metal3ClusterSpec{ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443}},
 	})
@@ -136,7 +135,7 @@ func (f *fixture) checkTemplate() {
 
 // checkToken makes the manager read a kubeconfig that refers to a file of the manager.
 func (f *fixture) checkToken() {
-	thief, u := testenv.NewSecretServer(f.t), integration.NewUser(f.t, f.tenant.Client, timeout)
+	thief, u := testenv.NewSecretServer(f.t), integration.NewUser(f.t, f.tenant.Client)
 	for _, name := range []string{"first", "second"} {
 		kubeconfig := thief.File()
 		if name == "second" {
@@ -153,7 +152,7 @@ func (f *fixture) checkToken() {
 
 // checkFlood makes the manager connect to a workload cluster whose responses exceed the limit.
 func (f *fixture) checkFlood() {
-	flood, u := testenv.NewFlood(f.t), integration.NewUser(f.t, f.tenant.Client, timeout)
+	flood, u := testenv.NewFlood(f.t), integration.NewUser(f.t, f.tenant.Client)
 	u.Kubeconfig(f.tenant.Namespace, "flood", flood.Kubeconfig())
 	u.Cluster(&infrav1.Metal3Cluster{ObjectMeta: f.tenant.Meta("flood"), Spec: infrav1.Metal3ClusterSpec{
 		ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},

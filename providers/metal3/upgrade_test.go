@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
@@ -23,8 +24,7 @@ import (
 // TestManagerReplacesUpstream simulates kubectl apply of the components over upstream's: upstream's Pod still runs while ours
 // starts, and objects of every kind are stored in v1beta1.
 func TestManagerReplacesUpstream(t *testing.T) {
-	g, ctx := NewWithT(t), t.Context()
-	g.SetDefaultEventuallyTimeout(timeout)
+	g, ctx := integration.NewGomega(t), t.Context()
 	components, err := testenv.Render(ctx, "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	env, c := startAPIServer(t, nil)
@@ -48,7 +48,7 @@ func TestManagerReplacesUpstream(t *testing.T) {
 	g.Expect(template.Finalizers).To(BeEmpty(), "upstream's manager is at work")
 
 	g.Expect(c.Delete(ctx, lease)).To(Succeed())
-	components.AwaitStoredIn(t, c, timeout, "v1beta2")
+	components.AwaitStoredIn(t, c, integration.Timeout, "v1beta2")
 	g.Expect(c.Get(ctx, client.ObjectKeyFromObject(lease), lease)).To(Succeed())
 	g.Expect(lease.Spec.HolderIdentity).NotTo(HaveValue(Equal("upstream")))
 }

@@ -5,7 +5,6 @@ package main
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -24,11 +23,7 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-const (
-	namespace = metav1.NamespaceDefault
-	// timeout is long enough for a busy machine; only failing tests wait that long.
-	timeout = 3 * time.Minute
-)
+const namespace = metav1.NamespaceDefault
 
 func TestMain(m *testing.M) { testenv.MainOf(m, main) }
 
@@ -46,13 +41,12 @@ func TestManager(t *testing.T) {
 
 func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *testenv.Components, ...string) func()) *testenv.Audit {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
+	g := integration.NewGomega(t)
 	components, err := testenv.Render(t.Context(), "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	audit := testenv.NewAudit(t, components)
 	env, c := startAPIServer(t, audit.Configure)
-	u, vc := integration.NewUser(t, c, timeout), simulator.Start(t, simulator.ThreeZones())
+	u, vc := integration.NewUser(t, c), simulator.Start(t, simulator.ThreeZones())
 	components.InstallRights(t, c)
 	run(t, env, components)
 
@@ -93,7 +87,7 @@ func newMachineTemplate(t *testing.T, c client.Client, spec infrav1.VSphereMachi
 	g.Eventually(func(g Gomega) {
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
 		g.Expect(template.Status.Capacity).To(HaveKey(corev1.ResourceMemory))
-	}).WithTimeout(timeout).Should(Succeed())
+	}).WithTimeout(integration.Timeout).Should(Succeed())
 }
 
 // usedElsewhere returns the permissions that the manager needs only for features outside of TestManager, or on a slow machine.
@@ -128,7 +122,7 @@ func startAPIServer(t *testing.T, configure func(*envtest.ControlPlane)) (*envte
 // newIdentity creates an account that clusters of all namespaces may use.
 func newIdentity(t *testing.T, c client.Client, vc *simulator.Server, own string) *infrav1.VSphereClusterIdentity {
 	t.Helper()
-	u := integration.NewUser(t, c, timeout)
+	u := integration.NewUser(t, c)
 	u.Create(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "account", Namespace: own},
 		StringData: map[string]string{"username": vc.Username(), "password": vc.Password()},
@@ -162,7 +156,7 @@ func newZone(t *testing.T, c client.Client, vc *simulator.Server) *infrav1.VSphe
 // newCluster creates a Cluster and its VSphereCluster.
 func newCluster(t *testing.T, c client.Client, vc *simulator.Server, identity *infrav1.VSphereClusterIdentity) *infrav1.VSphereCluster {
 	t.Helper()
-	u := integration.NewUser(t, c, timeout)
+	u := integration.NewUser(t, c)
 	infra := &infrav1.VSphereCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: namespace},
 		Spec: infrav1.VSphereClusterSpec{
@@ -179,7 +173,7 @@ func newCluster(t *testing.T, c client.Client, vc *simulator.Server, identity *i
 // newMachine creates a Machine with bootstrap data and its VSphereMachine.
 func newMachine(t *testing.T, c client.Client, domain string) *infrav1.VSphereMachine {
 	t.Helper()
-	u := integration.NewUser(t, c, timeout)
+	u := integration.NewUser(t, c)
 	infra := &infrav1.VSphereMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: namespace}, Spec: infrav1.VSphereMachineSpec{
 		VirtualMachineCloneSpec: infrav1.VirtualMachineCloneSpec{
 			Template: simulator.TemplateName, Folder: "workload",

@@ -55,7 +55,7 @@ func TestTenantCannotReachOtherNamespaces(t *testing.T) {
 	vc := simulator.Start(t, simulator.ThreeZones())
 	victim := testenv.NewTenant(t, env, admin)
 	account := map[string]string{"username": vc.Username(), "password": vc.Password()}
-	integration.NewUser(t, admin, timeout).Create(
+	integration.NewUser(t, admin).Create(
 		&corev1.Secret{ObjectMeta: victim.Meta("account"), StringData: account},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: components.Manager.Namespace, Name: "account"}, StringData: account},
 		&infrav1.VSphereClusterIdentity{ObjectMeta: metav1.ObjectMeta{Name: "account"}, Spec: infrav1.VSphereClusterIdentitySpec{
@@ -77,8 +77,7 @@ func TestTenantCannotReachOtherNamespaces(t *testing.T) {
 		"answers that do not end":        (*tenancy).floods,
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			g.SetDefaultEventuallyTimeout(timeout)
+			g := integration.NewGomega(t)
 			attempt(&tenancy{WithT: g, t: t, admin: admin, vc: vc, victim: victim, tenant: testenv.NewTenant(t, env, admin)})
 			g.Expect(vc.Calls()).NotTo(HaveKey("Login"))
 		})
@@ -92,7 +91,7 @@ func (w *tenancy) cluster(of infrav1.VSphereIdentityReference) *infrav1.VSphereC
 		Server: w.vc.Host(), Thumbprint: w.vc.Thumbprint(), IdentityRef: of,
 		ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
 	}}
-	integration.NewUser(w.t, w.tenant.Client, timeout).Cluster(infra)
+	integration.NewUser(w.t, w.tenant.Client).Cluster(infra)
 	return infra
 }
 
@@ -130,14 +129,14 @@ func (w *tenancy) sendsTheAccount() {
 	infra := &infrav1.VSphereCluster{ObjectMeta: w.tenant.Meta("c"), Spec: infrav1.VSphereClusterSpec{
 		Server: thief.Host(), Thumbprint: thief.Thumbprint(), ControlPlaneEndpoint: infrav1.APIEndpoint{Host: "10.0.0.1", Port: 6443},
 	}}
-	integration.NewUser(w.t, w.tenant.Client, timeout).Cluster(infra)
+	integration.NewUser(w.t, w.tenant.Client).Cluster(infra)
 	w.refused(infra, "has no servers")
 	w.Expect(thief.Asked()).To(BeFalse(), "it was not even asked who it is")
 }
 
 // drawsTheToken makes the manager read a kubeconfig that names a file of the manager.
 func (w *tenancy) drawsTheToken() {
-	thief, u := testenv.NewSecretServer(w.t), integration.NewUser(w.t, w.tenant.Client, timeout)
+	thief, u := testenv.NewSecretServer(w.t), integration.NewUser(w.t, w.tenant.Client)
 	for _, name := range []string{"first", "second"} {
 		kubeconfig := thief.File()
 		if name == "second" {
@@ -155,7 +154,7 @@ func (w *tenancy) drawsTheToken() {
 
 // floods makes the manager connect to a workload cluster and to a vCenter whose responses exceed the size limit.
 func (w *tenancy) floods() {
-	workload, vc, u := testenv.NewFlood(w.t), testenv.NewFlood(w.t), integration.NewUser(w.t, w.tenant.Client, timeout)
+	workload, vc, u := testenv.NewFlood(w.t), testenv.NewFlood(w.t), integration.NewUser(w.t, w.tenant.Client)
 	u.Kubeconfig(w.tenant.Namespace, "flood", workload.Kubeconfig())
 	u.Create(&corev1.Secret{ObjectMeta: w.tenant.Meta("flood"), StringData: map[string]string{"username": "me", "password": "mine"}})
 	infra := &infrav1.VSphereCluster{ObjectMeta: w.tenant.Meta("flood"), Spec: infrav1.VSphereClusterSpec{

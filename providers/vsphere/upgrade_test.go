@@ -30,8 +30,7 @@ import (
 // manager starts, and objects are stored in v1beta1. A machine runs meanwhile. The manager is killed before it has the lease,
 // right after it got the lease, and during the storage migration; the next one continues each time.
 func TestUpgradeFromUpstream(t *testing.T) {
-	g, ctx := NewWithT(t), t.Context()
-	g.SetDefaultEventuallyTimeout(timeout)
+	g, ctx := integration.NewGomega(t), t.Context()
 	components, err := testenv.Render(ctx, "config", nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	env, c := startAPIServer(t, nil)
@@ -62,14 +61,14 @@ func TestUpgradeFromUpstream(t *testing.T) {
 
 	upgrade.expire(t, lease)
 	upgrade.manager(t)
-	components.AwaitStoredIn(t, c, timeout, "v1beta2")
+	components.AwaitStoredIn(t, c, integration.Timeout, "v1beta2")
 	g.Eventually(func(g Gomega) {
 		g.Expect(c.Get(ctx, client.ObjectKeyFromObject(identity), identity)).To(Succeed())
 		g.Expect(identity.Finalizers).NotTo(BeEmpty())
 	}).Should(Succeed())
 	upgrade.untouched(t, machine)
 	g.Expect(c.Delete(ctx, machine)).To(Succeed())
-	integration.NewUser(t, c, timeout).WaitForDeletion(machine)
+	integration.NewUser(t, c).WaitForDeletion(machine)
 	g.Expect(upgrade.vc.VMs()).To(BeEmpty())
 }
 

@@ -6,7 +6,6 @@ package integration
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,12 +18,10 @@ type User struct {
 	Client client.Client
 }
 
-// NewUser returns a User that waits for at most the timeout, which only a failing test reaches.
-func NewUser(t *testing.T, c client.Client, timeout time.Duration) User {
+// NewUser returns a User who waits as NewGomega does.
+func NewUser(t *testing.T, c client.Client) User {
 	t.Helper()
-	g := gomega.NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
-	return User{T: t, G: g, Client: c}
+	return User{T: t, G: NewGomega(t), Client: c}
 }
 
 // Update applies change to the latest object and retries on conflict. write sends it: Whole or Status.

@@ -25,9 +25,6 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// timeout is only reached by a failing test.
-const timeout = 2 * time.Minute
-
 // fixture is a cluster with one machine, which is in failure domain a and has no Node yet.
 type fixture struct {
 	*WithT
@@ -46,15 +43,11 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
-	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	g := integration.NewGomega(t)
 	c, err := client.New(apiServer, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	w := &fixture{WithT: g, t: t, client: c, interfere: func() {}}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	w.create(ns)
-	w.name = ns.Name
+	w.name = integration.NewNamespace(t, c)
 	w.cluster()
 	w.machine()
 	return w

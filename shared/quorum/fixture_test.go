@@ -8,10 +8,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,9 +34,6 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 	"github.com/faultline-io/faultline/shared/watch"
 )
-
-// timeout is only reached by a failing test.
-const timeout = 2 * time.Minute
 
 var (
 	apiServer *rest.Config
@@ -79,17 +74,13 @@ type fixture struct {
 // newFixture creates the given number of healthy machines m0, m1, ..., and no manager yet.
 func newFixture(t *testing.T, machines int, kind schema.GroupVersionKind) *fixture {
 	t.Helper()
-	w := &fixture{WithT: NewWithT(t), t: t, recorder: events.NewFakeRecorder(100)}
+	w := &fixture{WithT: integration.NewGomega(t), t: t, recorder: events.NewFakeRecorder(100)}
 	w.reader = func(r client.Reader) client.Reader { return r }
 	w.writer = func(c client.Client) client.Client { return c }
-	w.SetDefaultEventuallyTimeout(timeout)
-	w.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	var err error
 	w.client, err = client.New(apiServer, client.Options{Scheme: scheme})
 	w.Expect(err).NotTo(HaveOccurred())
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	w.create(ns)
-	w.name = ns.Name
+	w.name = integration.NewNamespace(t, w.client)
 	w.cluster(kind)
 	w.controlPlane(kind, machines)
 	for i := range machines {

@@ -11,7 +11,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -72,15 +71,13 @@ type fixture struct {
 // newFixture creates machines m0, m1, ... in the domains named by the letters, and all domains with these letters.
 func newFixture(t *testing.T, layout, domains string) *fixture {
 	t.Helper()
-	w := &fixture{WithT: NewWithT(t), t: t, clock: clocktesting.NewFakePassiveClock(time.Now()), metrics: prometheus.NewRegistry(), recorder: events.NewFakeRecorder(100), declared: machines.Kubeadm{}.Facts().OldestTested, rke2: machines.RKE2{}.Facts().OldestTested}
+	w := &fixture{WithT: integration.NewGomega(t), t: t, clock: clocktesting.NewFakePassiveClock(time.Now()), metrics: prometheus.NewRegistry(), recorder: events.NewFakeRecorder(100), declared: machines.Kubeadm{}.Facts().OldestTested, rke2: machines.RKE2{}.Facts().OldestTested}
 	var err error
 	w.counts, err = distribution.NewMetrics(w.metrics)
 	w.Expect(err).NotTo(HaveOccurred())
 	w.client, err = client.NewWithWatch(apiServer, client.Options{Scheme: scheme})
 	w.Expect(err).NotTo(HaveOccurred())
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	w.Expect(w.client.Create(t.Context(), ns)).To(Succeed())
-	w.name = ns.Name
+	w.name = integration.NewNamespace(t, w.client)
 	w.cluster()
 	w.controlPlane(len(layout))
 	w.domains(domains, time.Hour)

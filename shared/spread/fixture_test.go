@@ -16,7 +16,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -58,9 +57,6 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// timeout is a deadline for slow machines; it is only reached by a failing test.
-const timeout = 2 * time.Minute
-
 // fixture is a cluster named one with three failure domains, and a MachineDeployment md whose MachineSet is simulated by the test.
 type fixture struct {
 	*WithT
@@ -76,8 +72,7 @@ type fixture struct {
 
 func newFixture(t *testing.T, wanted faultlinev1.WorkersDistribution) *fixture {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
+	g := integration.NewGomega(t)
 	w := &fixture{
 		WithT: g, t: t, clock: clocktesting.NewFakePassiveClock(time.Now()), recorder: events.NewFakeRecorder(10000),
 		registry: prometheus.NewRegistry(),
@@ -85,9 +80,7 @@ func newFixture(t *testing.T, wanted faultlinev1.WorkersDistribution) *fixture {
 	var err error
 	w.metrics, err = distribution.NewMetrics(w.registry)
 	g.Expect(err).NotTo(HaveOccurred())
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	g.Expect(api.Create(t.Context(), ns)).To(Succeed())
-	w.name = ns.Name
+	w.name = integration.NewNamespace(t, api)
 	w.infra = &providertest.Cluster{ObjectMeta: w.meta("one")}
 	wanted.Enabled = ptr.To(true)
 	w.infra.Spec.Distribution.Workers = wanted

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"os"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -19,10 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 )
-
-// timeout is a timeout for busy machines.
-const timeout = 2 * time.Minute
 
 // sim is shared by all tests; every test has its own namespace. It has the hosts of Zones(3, 2), and the real KubeVirt if it is
 // set in the environment.
@@ -42,13 +39,9 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
-	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	g := integration.NewGomega(t)
 	s := &fixture{WithT: g, t: t, client: sim.Client()}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	g.Expect(s.client.Create(t.Context(), namespace)).To(Succeed())
-	s.namespace = namespace.Name
+	s.namespace = integration.NewNamespace(t, s.client)
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		g.Expect(s.client.DeleteAllOf(ctx, &kubevirtv1.VirtualMachine{}, client.InNamespace(s.namespace))).To(Succeed())

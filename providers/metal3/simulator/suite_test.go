@@ -8,12 +8,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
@@ -23,11 +21,9 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
-
-// timeout is a timeout for busy machines.
-const timeout = 2 * time.Minute
 
 // The API server is real and shared by all tests; every test has its own namespace and simulator.
 var apiServer *rest.Config
@@ -52,16 +48,12 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
-	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	g := integration.NewGomega(t)
 	scheme := runtime.NewScheme()
 	g.Expect(simulator.AddToScheme(scheme)).To(Succeed())
 	c, err := client.NewWithWatch(apiServer, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "site-"}}
-	g.Expect(c.Create(t.Context(), namespace)).To(Succeed())
-	return &fixture{WithT: g, t: t, client: c, namespace: namespace.Name}
+	return &fixture{WithT: g, t: t, client: c, namespace: integration.NewNamespace(t, c)}
 }
 
 // simulate runs a simulator for the namespace.

@@ -31,9 +31,6 @@ import (
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
-// timeout is generous, for a busy machine; only failing tests wait that long.
-const timeout = 2 * time.Minute
-
 // config is the folder of the manager's manifests.
 var config = filepath.Join("..", "..", "config", "loadbalancer")
 
@@ -86,7 +83,7 @@ func TestManager(t *testing.T) {
 		g.Eventually(func(g Gomega) {
 			g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(definition), definition)).To(Succeed())
 			g.Expect(definition.Status.StoredVersions).To(Equal([]string{"v1beta1"}), "a later release may drop v1alpha1")
-		}, timeout).Should(Succeed())
+		}, integration.Timeout).Should(Succeed())
 		testGuestCluster(t, c)
 	})
 	t.Run("with a watch filter", func(t *testing.T) {
@@ -113,19 +110,11 @@ func usedElsewhere() []string {
 	}
 }
 
-// within waits as long as a busy machine may need.
-func within(t *testing.T) *WithT {
-	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
-	return g
-}
-
 func testInstalled(t *testing.T, c client.Client) {
 	t.Helper()
-	g := within(t)
+	g := integration.NewGomega(t)
 	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "pool"}, Spec: lbv1.IPPoolSpec{Ranges: []lbv1.Range{{Subnet: "10.0.0.0/24"}}}}
-	integration.NewUser(t, c, timeout).Create(pool)
+	integration.NewUser(t, c).Create(pool)
 	g.Expect(pool.Labels).To(HaveKeyWithValue(lbv1.GlobalPoolLabel, "false"))
 
 	lb := &lbv1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: lbv1.LoadBalancerSpec{
@@ -147,7 +136,7 @@ func testInstalled(t *testing.T, c client.Client) {
 // testGuestCluster creates load balancers of guest clusters, for which the webhook reads networks, machines and namespaces.
 func testGuestCluster(t *testing.T, c client.Client) {
 	t.Helper()
-	g, ctx := within(t), t.Context()
+	g, ctx := integration.NewGomega(t), t.Context()
 	pool := &lbv1.IPPool{ObjectMeta: metav1.ObjectMeta{Name: "vlan100"}, Spec: lbv1.IPPoolSpec{
 		Ranges:   []lbv1.Range{{Subnet: "10.0.1.0/24"}},
 		Selector: lbv1.Selector{Network: "default/vlan100", Scope: []lbv1.Tuple{{Project: lbv1.All, Namespace: "default", GuestCluster: lbv1.All}}},
@@ -189,7 +178,7 @@ func testGuestCluster(t *testing.T, c client.Client) {
 // testWatchFilter expects the manager to allocate addresses only to its own load balancers.
 func testWatchFilter(t *testing.T, c client.Client) {
 	t.Helper()
-	g, ctx := within(t), t.Context()
+	g, ctx := integration.NewGomega(t), t.Context()
 	pools, balancers := map[string]*lbv1.IPPool{}, map[string]*lbv1.LoadBalancer{}
 	for i, of := range []string{"others", "ours"} { // its own last: once that is ready, the manager has skipped the other
 		labels := map[string]string{clusterv1.WatchLabel: of}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/rules/rulestest"
 )
 
@@ -43,7 +44,7 @@ func testSamples(t *testing.T, c client.Client) {
 		t.Run("skipped: ../shared/proposals does not exist", func(t *testing.T) { t.Skip() })
 		return
 	}
-	s := &samples{WithT: within(t), t: t, c: c, shown: map[string]*unstructured.Unstructured{}}
+	s := &samples{WithT: integration.NewGomega(t), t: t, c: c, shown: map[string]*unstructured.Unstructured{}}
 	for _, sample := range rulestest.Shown(t, proposal) {
 		s.shown[sample.GetName()] = sample
 	}

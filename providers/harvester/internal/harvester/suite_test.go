@@ -21,10 +21,8 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 )
-
-// timeout is generous, for a busy machine.
-const timeout = 2 * time.Minute
 
 // All tests share the Harvester. Each test has its own namespace, which also holds its Secret.
 var (
@@ -54,13 +52,9 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
-	g.SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	g := integration.NewGomega(t)
 	w := &fixture{WithT: g, t: t, client: sim.Client(), woken: map[harvester.Requester]int{}}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	g.Expect(w.client.Create(t.Context(), namespace)).To(Succeed())
-	w.namespace = namespace.Name
+	w.namespace = integration.NewNamespace(t, w.client)
 	w.target = harvester.Target{Identity: client.ObjectKey{Namespace: w.namespace, Name: "identity"}, From: w.namespace, Namespace: w.namespace}
 	w.connections = harvester.New(t.Context(), w.client, w.client, scheme)
 	w.queues = map[harvester.Kind]workqueue.TypedInterface[reconcile.Request]{}
@@ -119,7 +113,7 @@ func (w *fixture) settled(who ...harvester.Requester) (counts []int) {
 		before := counts
 		counts = w.enqueuedSoFar(who...)
 		return slices.Equal(before, counts)
-	}).WithPolling(timeout / 240).Should(BeTrue())
+	}).WithPolling(500 * time.Millisecond).Should(BeTrue())
 	return counts
 }
 

@@ -60,7 +60,7 @@ func (w *fixture) goroutines() (count int) {
 		before := count
 		count = runtime.NumGoroutine()
 		return count == before
-	}).WithPolling(timeout / 60).Should(BeTrue())
+	}).WithPolling(2 * time.Second).Should(BeTrue())
 	return count
 }
 

@@ -95,7 +95,7 @@ func TestMachinesOfPausedClusterAreNotReconciled(t *testing.T) {
 		g.Expect(vms).To(HaveLen(1))
 		g.Expect(vms[0].Name).To(Equal(kept.Name))
 		g.Expect(vms[0].DeletionTimestamp).To(BeNil())
-	}, time.Second, pollInterval).Should(Succeed())
+	}, time.Second, integration.PollInterval).Should(Succeed())
 
 	pause(false)
 	w.waitForProvisioned(fresh)

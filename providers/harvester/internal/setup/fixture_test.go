@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,12 +29,6 @@ import (
 	"github.com/faultline-io/faultline/shared/machines"
 	"github.com/faultline-io/faultline/shared/manager"
 )
-
-// waitTimeout is the timeout of waits. It is long because the machine can be busy; only a failing test waits that long.
-const waitTimeout = 2 * time.Minute
-
-// pollInterval is the polling interval. Each poll is a request, which slows down a busy machine.
-const pollInterval = 50 * time.Millisecond
 
 // fixture is a test's part of the management cluster and of Harvester: a namespace of the same name in each, hosts, and a manager
 // restricted to the namespace. Hosts have no namespace, so each test labels the zones of its hosts with its own key.
@@ -73,13 +66,9 @@ func newFixtureWithoutManager(t *testing.T) *fixture {
 // newFixtureWithoutManagerOn is newFixtureWithoutManager on the given Harvester.
 func newFixtureWithoutManagerOn(t *testing.T, sim *simulator.Simulator) *fixture {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(waitTimeout)
-	g.SetDefaultEventuallyPollingInterval(pollInterval)
+	g := integration.NewGomega(t)
 	w := &fixture{WithT: g, t: t, client: user, harvester: sim.Client(), sim: sim, config: apiServer}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	g.Expect(user.Create(t.Context(), ns)).To(Succeed())
-	w.name = ns.Name
+	w.name = integration.NewNamespace(t, user)
 	w.onHarvester(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}})
 	w.identity(sim.Kubeconfig())
 	return w

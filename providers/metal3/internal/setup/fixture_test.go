@@ -7,7 +7,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
@@ -28,12 +27,6 @@ import (
 	"github.com/faultline-io/faultline/shared/machines"
 	"github.com/faultline-io/faultline/shared/manager"
 )
-
-// timeout is a timeout for busy machines; only a failing test waits that long.
-const timeout = 2 * time.Minute
-
-// pollInterval is the interval at which a test polls. Each poll is a request, which on a busy machine slows down the awaited work.
-const pollInterval = 50 * time.Millisecond
 
 // fixture is a test with its own namespace of the API server, with hosts, their simulator, and a manager for it.
 type fixture struct {
@@ -68,13 +61,9 @@ func newEmptyFixture(t *testing.T) *fixture {
 // newStaticFixture returns a fixture without a simulator: its hosts do not change.
 func newStaticFixture(t *testing.T) *fixture {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
-	g.SetDefaultEventuallyPollingInterval(pollInterval)
+	g := integration.NewGomega(t)
 	f := &fixture{WithT: g, t: t, client: user, config: apiServer}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	g.Expect(user.Create(t.Context(), ns)).To(Succeed())
-	f.name = ns.Name
+	f.name = integration.NewNamespace(t, user)
 	return f
 }
 

@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // waitForPendingRecord waits until an item is recorded as pending.
@@ -145,6 +146,6 @@ func TestIdleConfiguredZoneMakesNoCalls(t *testing.T) {
 		since := calls()
 		w.vc.ResetCalls()
 		return since
-	}).WithPolling(3 * pollInterval * 20).Should(BeEmpty())
+	}).WithPolling(30 * integration.PollInterval).Should(BeEmpty())
 	w.Consistently(calls, "3s", "100ms").Should(BeEmpty())
 }

@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // Each wrong name is reported with its own reason, creates nothing, and is not retried repeatedly.
@@ -81,9 +82,7 @@ func TestForeignVirtualMachineOfTheSameName(t *testing.T) {
 	foreign := w.vms()["cp-a"]
 
 	other := w.in(t)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	w.Expect(w.client.Create(t.Context(), ns)).To(Succeed())
-	other.name = ns.Name
+	other.name = integration.NewNamespace(t, w.client)
 	other.create(other.secret("account", w.vc.Username(), w.vc.Password()))
 	other.start()
 	other.cluster("one", func(c *infrav1.VSphereCluster) { c.Spec.FailureDomainSelector = nil })

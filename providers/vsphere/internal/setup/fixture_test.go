@@ -36,12 +36,6 @@ import (
 	"github.com/faultline-io/faultline/shared/manager"
 )
 
-// timeout is long enough for a busy machine; only failing tests wait that long.
-const timeout = 3 * time.Minute
-
-// pollInterval is the polling interval of the tests. Each poll is a request, which on a busy machine delays what the test waits for.
-const pollInterval = 50 * time.Millisecond
-
 // fixture is a test's part of the API server, with its own vCenter and a manager that sees nothing else.
 type fixture struct {
 	*WithT
@@ -61,11 +55,9 @@ type fixture struct {
 
 func newFixture(t *testing.T, layout simulator.Layout, opts ...simulator.Option) *fixture {
 	t.Helper()
-	g := newGomega(t)
+	g := integration.NewGomega(t)
 	w := &fixture{WithT: g, t: t, client: user, vc: simulator.Start(t, layout, opts...)}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	g.Expect(user.Create(t.Context(), ns)).To(Succeed())
-	w.name = ns.Name
+	w.name = integration.NewNamespace(t, user)
 	t.Cleanup(w.cleanUp)
 	w.create(w.secret("account", w.vc.Username(), w.vc.Password()))
 	w.file = filepath.Join(t.TempDir(), "credentials.yaml")
@@ -78,17 +70,8 @@ func newFixture(t *testing.T, layout simulator.Layout, opts ...simulator.Option)
 func (w *fixture) in(t *testing.T) *fixture {
 	t.Helper()
 	inner := *w
-	inner.WithT, inner.t = newGomega(t), t
+	inner.WithT, inner.t = integration.NewGomega(t), t
 	return &inner
-}
-
-func newGomega(t *testing.T) *WithT {
-	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
-	g.SetDefaultEventuallyPollingInterval(pollInterval)
-	g.SetDefaultConsistentlyPollingInterval(pollInterval)
-	return g
 }
 
 // cleanUp deletes the cluster-scoped objects, which every later manager would otherwise read with each event.

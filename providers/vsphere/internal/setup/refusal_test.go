@@ -78,7 +78,7 @@ func TestPersistentFailureBacksOffAndIsReportedOnce(t *testing.T) {
 			clones = append(clones, time.Now())
 		}
 		return len(clones)
-	}, timeout, "20ms").Should(Equal(5))
+	}, integration.Timeout, "20ms").Should(Equal(5))
 	// The delays are at least 1, 2, 4 and 8 s, less the fraction of a second that a status does not store.
 	w.Expect(clones[4].Sub(clones[0])).To(BeNumerically(">", 10*time.Second))
 	w.Expect(seen).To(HaveLen(1), "the status reads the same while it is tried again: %v", seen)

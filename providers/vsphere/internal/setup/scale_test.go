@@ -14,6 +14,7 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 func TestTooManyZonesAreReported(t *testing.T) {
@@ -43,7 +44,7 @@ func TestSlowVCenterDelaysNoOtherCluster(t *testing.T) {
 	neighbour := w.cluster("slow", onServer(slow), func(c *infrav1.VSphereCluster) { c.Spec.IdentityRef.Name = "slow" })
 	w.waitForAvailable(neighbour)
 
-	slow.SetDelay(5 * timeout)
+	slow.SetDelay(5 * integration.Timeout)
 	slow.ResetCalls()
 	var late []*infrav1.VSphereMachine
 	for i := range 5 {

@@ -35,10 +35,8 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/cloudprovider/guest"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 )
-
-// timeout is generous, for a busy machine.
-const timeout = 2 * time.Minute
 
 // asProgram makes the test binary run as the cloud provider. Tests run it as a separate process, because a process can have only one and
 // can be killed.
@@ -72,13 +70,9 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
-	g.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	g := integration.NewGomega(t)
 	s := &fixture{WithT: g, t: t, client: sim.Client()}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "guests-"}}
-	g.Expect(s.client.Create(t.Context(), namespace)).To(Succeed())
-	s.namespace = namespace.Name
+	s.namespace = integration.NewNamespace(t, s.client)
 	return s
 }
 

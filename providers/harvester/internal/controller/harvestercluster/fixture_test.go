@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,12 +35,6 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-const (
-	// waitTimeout is the timeout of waits. It is long because the machine can be busy; only a failing test waits that long.
-	waitTimeout  = 2 * time.Minute
-	pollInterval = 50 * time.Millisecond
-)
-
 // fixture is a test's part of the management cluster and of Harvester: a namespace of the same name in each, hosts with its own
 // zone label, and a manager restricted to the namespace.
 type fixture struct {
@@ -64,13 +57,9 @@ func newFixture(t *testing.T, zones ...string) *fixture {
 
 func newFixtureOn(t *testing.T, sim *simulator.Simulator, zones ...string) *fixture {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(waitTimeout)
-	g.SetDefaultEventuallyPollingInterval(pollInterval)
+	g := integration.NewGomega(t)
 	w := &fixture{WithT: g, t: t, sim: sim, harvester: sim.Client()}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	w.Expect(user.Create(t.Context(), namespace)).To(Succeed())
-	w.name = namespace.Name
+	w.name = integration.NewNamespace(t, user)
 	w.host("host", "")
 	for _, zone := range zones {
 		w.host("host-"+zone, zone)

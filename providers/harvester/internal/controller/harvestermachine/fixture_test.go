@@ -47,12 +47,6 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
-// waitTimeout is the timeout of waits. It is long because the machine can be busy; only a failing test waits that long.
-const waitTimeout = 2 * time.Minute
-
-// pollInterval is the polling interval. Each poll is a request, which slows down a busy machine.
-const pollInterval = 50 * time.Millisecond
-
 // All tests share the management API server and the Harvester. Each test has a namespace on both, and a manager.
 var (
 	apiServer *rest.Config
@@ -108,14 +102,10 @@ type fixture struct {
 
 func newFixture(t *testing.T, change ...func(*infrav1.HarvesterCluster)) *fixture {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(waitTimeout)
-	g.SetDefaultEventuallyPollingInterval(pollInterval)
+	g := integration.NewGomega(t)
 	g.SetDefaultConsistentlyDuration(500 * time.Millisecond)
 	w := &fixture{WithT: g, t: t, client: user, harvester: sim.Client()}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	w.create(namespace)
-	w.name = namespace.Name
+	w.name = integration.NewNamespace(t, user)
 	g.Expect(w.harvester.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.name}})).To(Succeed())
 	w.create(&corev1.Secret{ObjectMeta: w.meta("identity"), Data: map[string][]byte{infrav1.KubeconfigKey: sim.Kubeconfig()}})
 	w.create(&corev1.Secret{ObjectMeta: w.meta("bootstrap"), Data: map[string][]byte{"value": []byte("#cloud-config\nruncmd:\n- kubeadm join\n")}})
@@ -376,7 +366,7 @@ func (w *fixture) requests() []string {
 // versions of its spec, annotations and conditions until then, except the first.
 func (w *fixture) writes() func(*infrav1.HarvesterMachine, func(*infrav1.HarvesterMachine) bool) []string {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.context(), waitTimeout)
+	ctx, cancel := context.WithTimeout(w.context(), integration.Timeout)
 	w.t.Cleanup(cancel)
 	changes, err := user.Watch(ctx, &infrav1.HarvesterMachineList{}, client.InNamespace(w.name))
 	w.Expect(err).NotTo(HaveOccurred())

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -29,12 +28,6 @@ import (
 	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/watch"
-)
-
-const (
-	// timeout is generous, for a busy machine; only failing tests wait that long.
-	timeout = 2 * time.Minute
-	glance  = 20 * time.Millisecond
 )
 
 // fixture is the share of the API server of one test.
@@ -61,17 +54,12 @@ func newFixture(t *testing.T) *fixture {
 // emptyFixture creates a namespace.
 func emptyFixture(t *testing.T) *fixture {
 	t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	NewWithT(t).Expect(user.Create(t.Context(), namespace)).To(Succeed())
-	return fixtureIn(t, namespace.Name)
+	return fixtureIn(t, integration.NewNamespace(t, user))
 }
 
 func fixtureIn(t *testing.T, namespace string) *fixture {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
-	g.SetDefaultEventuallyPollingInterval(glance)
-	return &fixture{WithT: g, t: t, name: namespace}
+	return &fixture{WithT: integration.NewGomega(t), t: t, name: namespace}
 }
 
 // start runs a manager until stop or the end of the test. adjust may be nil.

@@ -21,7 +21,7 @@ import (
 
 func TestPoolWriteBackoff(t *testing.T) {
 	// Not parallel to other tests, whose pools the policy would change.
-	person := integration.NewUser(t, user, timeout)
+	person := integration.NewUser(t, user)
 	quarrel, config := person.Contention(apiServer, "")
 	w := &poolFixture{WithT: person.G, t: t, name: "quarrel"}
 	integration.Start(t, config, user.RESTMapper(), ctrl.Options{Scheme: scheme}, func(ctx context.Context, mgr ctrl.Manager) error {

@@ -42,8 +42,7 @@ var poolFixtures atomic.Int32
 // newPoolFixture starts a manager with interceptors for its writes.
 func newPoolFixture(t *testing.T, disturb ...interceptor.Funcs) *poolFixture {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
+	g := integration.NewGomega(t)
 	w := &poolFixture{WithT: g, t: t, name: fmt.Sprintf("test-%d", poolFixtures.Add(1)), events: events.NewFakeRecorder(1000)}
 	options := ctrl.Options{Scheme: scheme, NewClient: integration.NewInterceptedClient(disturb...)}
 	integration.Start(t, apiServer, user.RESTMapper(), options, func(ctx context.Context, mgr ctrl.Manager) error {

@@ -45,9 +45,7 @@ func newFixture(t *testing.T) *fixture {
 	g.SetDefaultConsistentlyDuration(300 * time.Millisecond)
 	c, err := client.New(apiServer, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	g.Expect(c.Create(t.Context(), ns)).To(Succeed())
-	f := &fixture{WithT: g, t: t, client: c, name: ns.Name}
+	f := &fixture{WithT: g, t: t, client: c, name: integration.NewNamespace(t, c)}
 	f.create(&clusterv1.Cluster{ObjectMeta: f.meta("c"), Spec: clusterv1.ClusterSpec{
 		InfrastructureRef: clusterv1.ContractVersionedObjectReference{APIGroup: infrav1.GroupVersion.Group, Kind: "Metal3Cluster", Name: "c"},
 	}})
