@@ -127,9 +127,11 @@ func start(ctx context.Context, o Options) (env *envtest.Environment, stop func(
 	stop = func() error {
 		err := end()
 		_ = env.Stop() // It has stopped or was killed.
+		stopped(env)
 		reserved.Release()
 		return err
 	}
+	stopWhenInterrupted(env)
 	if _, err := env.Start(); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("starting the API server: %w", err), stop())
 	}
