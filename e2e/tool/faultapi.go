@@ -6,17 +6,18 @@ package tool
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 )
 
-// readTimeout is generous, because clients are local.
-const readTimeout = 10 * time.Second
-
-// most is the maximum number of arguments of a fault.
-const most = 4
+const (
+	faultPath = "/faults/"
+	// readTimeout is generous, because clients are local.
+	readTimeout = 10 * time.Second
+)
 
 // SetFault injects the fault with a name, or ends it.
 type SetFault func(ctx context.Context, name string, on bool, args ...string) error
@@ -24,26 +25,18 @@ type SetFault func(ctx context.Context, name string, on bool, args ...string) er
 // Faults injects a fault on PUT /faults/{name}/{argument}/... and ends it on DELETE. Both return 204, or 422 with the reason.
 func Faults(set SetFault) http.Handler {
 	mux := http.NewServeMux()
-	path := "/faults/{name}"
-	for n := range most + 1 {
-		if n > 0 {
-			path += "/{" + argument(n) + "}"
-		}
-		mux.HandleFunc("PUT "+path, answer(set, true, n))
-		mux.HandleFunc("DELETE "+path, answer(set, false, n))
-	}
+	mux.HandleFunc("PUT "+faultPath, answer(set, true))
+	mux.HandleFunc("DELETE "+faultPath, answer(set, false))
 	return mux
 }
 
-func argument(n int) string { return fmt.Sprintf("argument%d", n) }
-
-func answer(set SetFault, on bool, arguments int) http.HandlerFunc {
+func answer(set SetFault, on bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		var args []string
-		for n := range arguments {
-			args = append(args, r.PathValue(argument(n+1)))
+		words := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), faultPath), "/")
+		for i, word := range words {
+			words[i], _ = url.PathUnescape(word) // The server has parsed the path.
 		}
-		if err := set(r.Context(), r.PathValue("name"), on, args...); err != nil {
+		if err := set(r.Context(), words[0], on, words[1:]...); err != nil {
 			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 			return
 		}
