@@ -9,9 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"time"
 
 	"github.com/faultline-io/faultline/e2e/site"
 	"github.com/faultline-io/faultline/e2e/tool"
@@ -42,22 +40,14 @@ func runDocs(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if _, err := fmt.Fprintln(stdout, folder); err != nil || *listen == "" {
 		return err
 	}
-	return serve(ctx, *listen, s.Out, stdout)
-}
-
-// serve serves a folder until the context ends.
-func serve(ctx context.Context, address, folder string, stdout io.Writer) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	stop, err := tool.Serve(ctx, *listen, http.FileServer(http.Dir(s.Out)))
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: http.FileServer(http.Dir(folder)), ReadHeaderTimeout: time.Minute}
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-	if _, err := fmt.Fprintf(stdout, "http://%s/\n", listener.Addr()); err != nil {
+	defer stop()
+	if _, err := fmt.Fprintf(stdout, "http://%s/\n", *listen); err != nil {
 		return err
 	}
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
+	<-ctx.Done()
 	return nil
 }
