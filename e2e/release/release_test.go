@@ -21,6 +21,7 @@ import (
 	"strings"
 	"testing"
 
+	provenancev1 "github.com/in-toto/attestation/go/predicates/provenance/v1"
 	intoto "github.com/in-toto/attestation/go/v1"
 	. "github.com/onsi/gomega"
 	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
@@ -67,7 +68,8 @@ func TestReleaseImagesHaveVersion(t *testing.T) {
 func TestReleaseListsTheImagesForAMirrorAndTheChecksumsOfAllFiles(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	r := Release{Release: docker.Release{Version: "v9.9.9", Registry: "registry:5000/team"}, Root: root, Out: t.TempDir(), Commit: "0123abc"}
+	commit := strings.Repeat("0123abcd", 5)
+	r := Release{Release: docker.Release{Version: "v9.9.9", Registry: "registry:5000/team"}, Root: root, Out: t.TempDir(), Commit: commit}
 	packPlugin(t, r)
 	folders, err := r.Write()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -99,12 +101,17 @@ func TestReleaseListsTheImagesForAMirrorAndTheChecksumsOfAllFiles(t *testing.T) 
 	statement := &intoto.Statement{}
 	g.Expect(protojson.Unmarshal(provenance, statement)).To(Succeed())
 	g.Expect(statement.Validate()).To(Succeed())
+	predicate, err := protojson.Marshal(statement.Predicate)
+	g.Expect(err).NotTo(HaveOccurred())
+	slsa := &provenancev1.Provenance{}
+	g.Expect(protojson.Unmarshal(predicate, slsa)).To(Succeed(), "it has only fields of SLSA's provenance")
+	g.Expect(slsa.Validate()).To(Succeed())
 	var subjects []string
 	for _, subject := range statement.Subject {
 		subjects = append(subjects, subject.Digest["sha256"]+"  "+subject.Name)
 	}
 	g.Expect(subjects).To(Equal(sums), "the provenance is about every file")
-	g.Expect(string(provenance)).To(ContainSubstring(`"gitCommit": "0123abc"`))
+	g.Expect(string(provenance)).To(ContainSubstring(`"gitCommit": "` + commit + `"`))
 	g.Expect(sums).To(ContainElement(HaveSuffix("  kubectl-fd/v9.9.9/kubectl-fd-linux-amd64.tar.gz")))
 	for _, file := range filesIn(t, folders[:len(folders)-1]) {
 		content, err := os.ReadFile(file)
