@@ -86,7 +86,7 @@ func (e *Environment) writeRepository(ctx context.Context, log io.Writer) error 
 		providers = append(providers, release.Provider{
 			Name: name, Type: release.Infrastructure, Version: image[strings.LastIndex(image, ":")+1:],
 			Config: e.config(name), Metadata: filepath.Join(e.builder.Root, "providers", name, "metadata.yaml"),
-			Templates:    []string{filepath.Join(e.builder.Root, "templates", name)},
+			Templates:    filepath.Join(e.builder.Root, "templates", name),
 			NameTemplate: p.Describe().Plain, // the specs need failure domains
 			FitTemplate:  func(template []byte) ([]byte, error) { return p.FitTemplate(template, e.Kind(log)) },
 		})

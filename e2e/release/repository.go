@@ -34,8 +34,8 @@ type Provider struct {
 	Config string
 	// Metadata is the path of its metadata.yaml.
 	Metadata string
-	// Templates are folders with cluster templates and ClusterClasses.
-	Templates []string
+	// Templates is the folder with cluster templates and ClusterClasses, "" if there are none.
+	Templates string
 	// FitTemplate adapts a template to this repository; nil leaves templates unchanged.
 	FitTemplate func([]byte) ([]byte, error)
 	// NameTemplate returns the name of a template in this repository, "" to omit it; nil keeps names.
@@ -106,16 +106,14 @@ func (r Repository) provider(p Provider) error {
 	if err := r.file(p.Label(), p.Version, filepath.Base(p.Metadata), metadata); err != nil {
 		return err
 	}
-	for _, folder := range p.Templates {
-		if err := r.templates(p, folder); err != nil {
-			return err
-		}
+	if p.Templates == "" {
+		return nil
 	}
-	return nil
+	return r.templates(p)
 }
 
-func (r Repository) templates(p Provider, folder string) error {
-	paths, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+func (r Repository) templates(p Provider) error {
+	paths, err := filepath.Glob(filepath.Join(p.Templates, "*.yaml"))
 	if err != nil {
 		return err
 	}
@@ -186,7 +184,6 @@ func (r Repository) config(providers []Provider, certManager *CertManager) ([]by
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(entries, func(a, b entry) int { return slices.Index(order(), a.Type) - slices.Index(order(), b.Type) })
 	config := map[string]any{
 		"providers": entries,
 		// Feature gates of Cluster API, for ClusterClasses and for taints of machines.
@@ -207,5 +204,3 @@ func (r Repository) config(providers []Provider, certManager *CertManager) ([]by
 	}
 	return yaml.Marshal(config)
 }
-
-func order() []string { return []string{Core, Bootstrap, ControlPlane, Infrastructure} }

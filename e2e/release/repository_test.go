@@ -57,7 +57,7 @@ func TestWriteRepositoryForClusterctl(t *testing.T) {
 	provider := func(name, kind string) Provider {
 		return Provider{
 			Name: name, Type: kind, Version: "v2.0.0", Config: filepath.Join(source, "config"),
-			Metadata: filepath.Join(source, "metadata.yaml"), Templates: []string{filepath.Join(source, "templates")},
+			Metadata: filepath.Join(source, "metadata.yaml"), Templates: filepath.Join(source, "templates"),
 			FitTemplate: func(template []byte) ([]byte, error) { return append(template, "# fit\n"...), nil },
 		}
 	}
@@ -83,7 +83,7 @@ func TestWriteRepositoryForClusterctl(t *testing.T) {
 	g.Expect(yaml.Unmarshal(content, &config)).To(Succeed())
 	g.Expect(config.Server).To(Equal("s"))
 	g.Expect(config.Providers).To(HaveLen(2))
-	g.Expect(config.Providers[0].Type).To(Equal(Core))
+	g.Expect(config.Providers[1].Type).To(Equal(Core))
 	g.Expect(config.Providers[1].URL).To(BeARegularFile())
 }
 

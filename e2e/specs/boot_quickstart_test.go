@@ -183,7 +183,7 @@ func (r *reader) writeRelease() {
 	Expect(written.Write([]releases.Provider{{
 		Name: *providerName, Type: releases.Infrastructure, Version: config.GetProviderVersions(*providerName)[0],
 		Config: filepath.Join(source, "config", "default"), Metadata: filepath.Join(source, "metadata.yaml"),
-		Templates: []string{filepath.Join(root, "templates", *providerName)},
+		Templates: filepath.Join(root, "templates", *providerName),
 		FitTemplate: func(template []byte) ([]byte, error) {
 			return infra.FitTemplate(template, environment.Kind(GinkgoWriter))
 		},
