@@ -5,12 +5,13 @@ package release
 
 import (
 	"bytes"
+	"embed"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"text/template"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
@@ -20,6 +21,11 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 )
+
+// chartTemplates has the files of the chart except for Helm's templates, as templates of package template.
+//
+//go:embed chart
+var chartTemplates embed.FS
 
 // chartPrefix is the prefix of the names of the providers' charts.
 const chartPrefix = "cluster-api-provider-"
@@ -33,11 +39,15 @@ func (r Release) Chart(provider string) (*chart.Chart, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := chartBuilder{provider: provider, variables: map[string]string{}}
+	c := chartBuilder{provider: provider, variables: map[string]string{}, required: map[string]bool{}}
 	if err := c.read(WithImages(components, r.Name)); err != nil {
 		return nil, fmt.Errorf("making the chart of %s: %w", provider, err)
 	}
-	built, err := loader.LoadFiles(c.files(r.Version))
+	files, err := c.files(r.Version)
+	if err != nil {
+		return nil, fmt.Errorf("making the chart of %s: %w", provider, err)
+	}
+	built, err := loader.LoadFiles(files)
 	if err != nil {
 		return nil, fmt.Errorf("making the chart of %s: %w", provider, err)
 	}
@@ -66,11 +76,9 @@ type chartBuilder struct {
 	// image is the image of the manager, resources its resources, memory its GOMEMLIMIT.
 	image, memory       string
 	resources, replicas any
-	// variables are those of the components for clusterctl, with their defaults; required lists those without one.
-	variables map[string]string
-	required  []string
-	// secrets reports whether there are Secrets.
-	secrets                   bool
+	// variables are those of the components for clusterctl, with their defaults; required has those without one.
+	variables                 map[string]string
+	required                  map[string]bool
 	crds, credentials, others bytes.Buffer
 }
 
@@ -120,7 +128,7 @@ func (c *chartBuilder) add(object *unstructured.Unstructured) error {
 		object.SetLabels(labels)
 		object.SetAnnotations(annotations)
 	case "Secret":
-		file, c.secrets = &c.credentials, true
+		file = &c.credentials
 	case "Deployment":
 		if err := c.manager(object); err != nil {
 			return err
@@ -208,107 +216,45 @@ func (c *chartBuilder) withValues(text string) string {
 		if parts[2] != "" {
 			return fmt.Sprintf("{{ .Values.variables.%s }}", parts[1])
 		}
-		c.required = append(c.required, parts[1])
+		c.required[parts[1]] = true
 		return fmt.Sprintf("{{ required %q .Values.variables.%s }}", "variables."+parts[1]+" must be set", parts[1])
 	})
 }
 
 // files returns the files of the chart. Helm's versions have no v.
-func (c *chartBuilder) files(version string) []*loader.BufferedFile {
+func (c *chartBuilder) files(version string) ([]*loader.BufferedFile, error) {
+	at := strings.LastIndexByte(c.image, '/')
+	name, _, _ := strings.Cut(c.image[at+1:], ":")
+	values := map[string]any{
+		"Chart": chartPrefix + c.provider, "Provider": c.provider, "Version": strings.TrimPrefix(version, "v"), "AppVersion": version,
+		"Registry": c.image[:at], "Image": name, "Replicas": c.replicas, "Resources": indented(c.resources), "Memory": c.memory,
+		"Secrets": c.credentials.Len() > 0, "Variables": c.variables, "Required": c.required,
+	}
 	files := []*loader.BufferedFile{
-		{Name: chartutil.ChartfileName, Data: fmt.Appendf(nil, `apiVersion: v2
-name: %s%s
-description: Cluster API infrastructure provider %s with failure domains. It needs Cluster API and cert-manager.
-type: application
-version: %s
-appVersion: %s
-kubeVersion: ">= 1.30.0-0"
-home: https://github.com/faultline-io/faultline
-`, chartPrefix, c.provider, c.provider, strings.TrimPrefix(version, "v"), version)},
-		{Name: chartutil.ValuesfileName, Data: []byte(c.values())},
-		{Name: chartutil.SchemafileName, Data: []byte(c.schema())},
 		{Name: "templates/crds.yaml", Data: []byte("{{- if .Values.crds.enabled }}\n" + c.crds.String() + "{{- end }}\n")},
 		{Name: "templates/manager.yaml", Data: c.others.Bytes()},
 	}
-	if c.secrets {
+	if c.credentials.Len() > 0 {
 		files = append(files, &loader.BufferedFile{
 			Name: "templates/secrets.yaml", Data: []byte("{{- if .Values.secrets.create }}\n" + c.credentials.String() + "{{- end }}\n"),
 		})
 	}
-	return files
-}
-
-// values returns values.yaml.
-func (c *chartBuilder) values() string {
-	at := strings.LastIndexByte(c.image, '/')
-	name, _, _ := strings.Cut(c.image[at+1:], ":")
-	var text strings.Builder
-	_, _ = fmt.Fprintf(&text, `image:
-  # The registry and path, for example of a mirror.
-  registry: %s
-  name: %s
-  # Defaults to the version of the chart.
-  tag: ""
-  pullPolicy: IfNotPresent
-# Secrets of the namespace with the credentials for the registry.
-imagePullSecrets: []
-replicas: %v
-# Resources of the manager. If you change the memory limit, set goMemoryLimit to nine tenths of it.
-resources:
-%sgoMemoryLimit: %s
-# Arguments of the manager in addition to those of the components: see manager --help.
-extraArgs: []
-crds:
-  # Install the CustomResourceDefinitions, and update them with the chart.
-  enabled: true
-  # Keep them, and with them all objects, when the chart is uninstalled.
-  keep: true
-`, c.image[:at], name, c.replicas, indented(c.resources), c.memory)
-	if c.secrets {
-		text.WriteString("secrets:\n  # Create the Secret with the account of the manager from variables. If false, create it before you install the chart.\n  create: true\n")
+	templates, err := template.ParseFS(chartTemplates, "chart/*.tmpl")
+	if err != nil {
+		return nil, err
 	}
-	text.WriteString("# The variables of the components for clusterctl, with their names.\nvariables:\n")
-	for _, name := range slices.Sorted(maps.Keys(c.variables)) {
-		if slices.Contains(c.required, name) {
-			_, _ = fmt.Fprintf(&text, "  # Required.\n")
+	for _, one := range templates.Templates() {
+		var text bytes.Buffer
+		if err := one.Execute(&text, values); err != nil {
+			return nil, err
 		}
-		_, _ = fmt.Fprintf(&text, "  %s: %q\n", name, c.variables[name])
+		files = append(files, &loader.BufferedFile{Name: strings.TrimSuffix(one.Name(), ".tmpl"), Data: text.Bytes()})
 	}
-	return text.String()
+	return files, nil
 }
 
 // indented returns the YAML of a value, indented by two spaces.
 func indented(value any) string {
 	text, _ := yaml.Marshal(value) // It was read from YAML.
 	return regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(string(text), "  $1")
-}
-
-// schema returns values.schema.json, which rejects unknown values.
-func (c *chartBuilder) schema() string {
-	type schema = map[string]any
-	object := func(properties schema) schema {
-		return schema{"type": "object", "properties": properties, "additionalProperties": false}
-	}
-	text, boolean := schema{"type": "string"}, schema{"type": "boolean"}
-	variables := schema{}
-	for name := range c.variables {
-		variables[name] = schema{"type": []string{"string", "boolean", "number"}}
-	}
-	properties := schema{
-		"image":            object(schema{"registry": schema{"type": "string", "minLength": 1}, "name": text, "tag": text, "pullPolicy": schema{"enum": []string{"Always", "IfNotPresent", "Never"}}}),
-		"imagePullSecrets": schema{"type": "array", "items": schema{"type": "object"}},
-		"replicas":         schema{"type": "integer", "minimum": 0},
-		"resources":        schema{"type": "object"},
-		"goMemoryLimit":    text,
-		"extraArgs":        schema{"type": "array", "items": schema{"type": "string", "pattern": "^-"}},
-		"crds":             object(schema{"enabled": boolean, "keep": boolean}),
-		"variables":        object(variables),
-		"global":           schema{"type": "object"},
-	}
-	if c.secrets {
-		properties["secrets"] = object(schema{"create": boolean})
-	}
-	content, _ := yaml.Marshal(object(properties)) // It has only values that YAML has.
-	converted, _ := yaml.YAMLToJSON(content)
-	return string(converted)
 }
