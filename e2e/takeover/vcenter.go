@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/find"
@@ -28,6 +27,7 @@ import (
 	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/faultline-io/faultline/e2e/provider"
 )
@@ -149,6 +149,10 @@ func (v *VCenter) makeTags(ctx context.Context) error {
 			return fmt.Errorf("creating tag category %s: %w", category, err)
 		}
 	}
+	regionTag, err := manager.CreateTag(ctx, &tags.Tag{Name: region, CategoryID: regionCategory})
+	if err != nil {
+		return fmt.Errorf("creating tag %s: %w", region, err)
+	}
 	finder := find.NewFinder(v.client.Client)
 	for i := range datacenters {
 		datacenter, err := finder.Datacenter(ctx, datacenterOf(i))
@@ -159,24 +163,15 @@ func (v *VCenter) makeTags(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(attach(ctx, manager, regionCategory, region, datacenter), attach(ctx, manager, zoneCategory, zoneOf(i), cluster)); err != nil {
-			return err
+		zoneTag, err := manager.CreateTag(ctx, &tags.Tag{Name: zoneOf(i), CategoryID: zoneCategory})
+		if err != nil {
+			return fmt.Errorf("creating tag %s: %w", zoneOf(i), err)
+		}
+		if err := errors.Join(manager.AttachTag(ctx, regionTag, datacenter), manager.AttachTag(ctx, zoneTag, cluster)); err != nil {
+			return fmt.Errorf("attaching the tags of %s: %w", zoneOf(i), err)
 		}
 	}
 	return nil
-}
-
-func attach(ctx context.Context, manager *tags.Manager, category, tag string, to mo.Reference) error {
-	if _, err := manager.GetTagForCategory(ctx, tag, category); err != nil {
-		if _, err := manager.CreateTag(ctx, &tags.Tag{Name: tag, CategoryID: category}); err != nil {
-			return fmt.Errorf("creating tag %s: %w", tag, err)
-		}
-	}
-	found, err := manager.GetTagForCategory(ctx, tag, category)
-	if err != nil {
-		return fmt.Errorf("finding tag %s: %w", tag, err)
-	}
-	return manager.AttachTag(ctx, found.ID, to)
 }
 
 func datacenterOf(i int) string     { return fmt.Sprintf("DC%d", i) }
@@ -219,18 +214,11 @@ func (v *VCenter) machines(ctx context.Context) (found map[string]vm, err error)
 
 // Run sets the address of running guests without one, until the context ends.
 func (v *VCenter) Run(ctx context.Context) error {
-	tick := time.NewTicker(provider.PollInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		if err := v.giveAddresses(ctx); err != nil && ctx.Err() == nil {
-			return err
-		}
+	err := wait.PollUntilContextCancel(ctx, provider.PollInterval, false, func(ctx context.Context) (bool, error) { return false, v.giveAddresses(ctx) })
+	if ctx.Err() != nil {
+		return nil
 	}
+	return err
 }
 
 func (v *VCenter) giveAddresses(ctx context.Context) error {
