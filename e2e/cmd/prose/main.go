@@ -12,7 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
+	"regexp"
 
 	"github.com/faultline-io/faultline/e2e/tool"
 )
@@ -66,15 +66,6 @@ func tracked(ctx context.Context, root string, below []string) ([]string, error)
 	if err != nil {
 		return nil, fmt.Errorf("listing files with git: %w", err)
 	}
-	var files []string
-	for file := range strings.Lines(string(output)) {
-		file = strings.TrimSpace(file)
-		for _, kind := range []string{".go", ".md", ".yaml", "Makefile"} {
-			if strings.HasSuffix(file, kind) {
-				files = append(files, file)
-				break
-			}
-		}
-	}
-	return files, nil
+	withProse := regexp.MustCompile(`(?m)^.*(\.go|\.md|\.yaml|Makefile)$`)
+	return withProse.FindAllString(string(output), -1), nil
 }
