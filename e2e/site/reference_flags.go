@@ -5,6 +5,7 @@ package site
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,14 +16,10 @@ import (
 	"strings"
 )
 
-// program is a program whose flags are on the page.
+// program is a program, or a subcommand of one, whose flags are on the page.
 type program struct {
 	// Name is the name in prose.
 	Name string
-	// Folder has its main package, relative to the root.
-	Folder string
-	// Subcommand is true for a subcommand of the plugin.
-	Subcommand bool
 	// Sections are the flags by the heading that the program prints above them.
 	Sections []flagSection
 }
@@ -44,105 +41,90 @@ func flagsPage(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	commands, err := pluginCommands(root)
+	if err != nil {
+		return nil, err
+	}
 	common := commonFlags(programs)
 	var b strings.Builder
 	b.WriteString("# Flags\n\nThe flags of every program, as `--help` prints them. A flag without a default is empty or 0.\n")
 	fmt.Fprintf(&b, "\n## All managers\n\nThe manager of each provider and of Harvester's load balancers has these flags.\n\n%s", flagTable(common))
-	var inherited []flagHelp
 	for _, p := range programs {
 		fmt.Fprintf(&b, "\n## %s\n\n", p.Name)
-		switch {
-		case p.Folder == plugin && !p.Subcommand:
-			b.WriteString("Every subcommand has these flags, too.\n\n")
-			inherited = p.Sections[0].Flags
-			b.WriteString(p.sections(nil))
-		case p.isManager():
-			b.WriteString("In addition to the [flags of all managers](#all-managers):\n\n" + p.sections(common))
-		case p.Subcommand:
-			b.WriteString(cmp.Or(p.sections(inherited), "It has no flags of its own.\n"))
-		default:
-			b.WriteString(p.sections(nil))
+		if p.isManager() {
+			b.WriteString("In addition to the [flags of all managers](#all-managers):\n\n" + p.tables(common))
+		} else {
+			b.WriteString(p.tables(nil))
+		}
+	}
+	for i, p := range commands {
+		fmt.Fprintf(&b, "\n## %s\n\n", p.Name)
+		if i == 0 {
+			b.WriteString("Every subcommand has these flags, too.\n\n" + p.tables(nil))
+		} else {
+			b.WriteString(cmp.Or(p.tables(commands[0].Sections[0].Flags), "It has no flags of its own.\n"))
 		}
 	}
 	return map[string]string{"flags.md": b.String()}, nil
 }
 
-// sections returns the tables of the flags of a program that are not known.
-func (p program) sections(known []flagHelp) string {
-	var all []string
+// tables returns the tables of the flags of a program that are not known.
+func (p program) tables(known []flagHelp) string {
+	var left []flagSection
 	for _, s := range p.Sections {
-		flags := slices.DeleteFunc(slices.Clone(s.Flags), func(f flagHelp) bool { return f.Name == "help" || slices.Contains(known, f) })
-		if len(flags) == 0 {
-			continue
+		s.Flags = slices.DeleteFunc(slices.Clone(s.Flags), func(f flagHelp) bool { return f.Name == "help" || slices.Contains(known, f) })
+		if len(s.Flags) > 0 {
+			left = append(left, s)
 		}
-		heading := ""
-		if len(p.Sections) > 1 && p.Folder != plugin {
-			heading = "### " + s.Heading + "\n\n"
-		}
-		all = append(all, heading+flagTable(flags))
+	}
+	if len(left) == 1 {
+		return flagTable(left[0].Flags)
+	}
+	var all []string
+	for _, s := range left {
+		all = append(all, "### "+s.Heading+"\n\n"+flagTable(s.Flags))
 	}
 	return strings.Join(all, "\n")
 }
 
-// plugin is the folder of the kubectl plugin, whose subcommands have flags of their own.
-const plugin = "kubectl-fd"
-
-// programs returns the programs of the repository with their flags: the manager of each provider, what is in its folder cmd, and the plugin.
+// programs returns the programs of the providers with their flags: the manager of each provider, and what is in its folder cmd.
 func programs(root string) ([]program, error) {
 	var all []program
-	for _, name := range providers(root) {
-		all = append(all, program{Name: title(name) + " manager", Folder: path.Join("providers", name)})
-		commands, err := filepath.Glob(filepath.Join(root, "providers", name, "cmd", "*", "main.go"))
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range commands {
-			command := filepath.Base(filepath.Dir(file))
-			all = append(all, program{
-				Name:   title(name) + " " + strings.ReplaceAll(command, "-", " "),
-				Folder: path.Join("providers", name, "cmd", command),
-			})
-		}
-	}
-	for i := range all {
-		help, err := printed(filepath.Join(root, filepath.FromSlash(all[i].Folder)), "go", "run", ".", "--help")
-		if err != nil {
-			return nil, err
-		}
-		all[i].Sections = parseHelp(help)
-	}
-	commands, err := pluginCommands(root)
-	if err != nil {
-		return nil, err
-	}
-	all = append(all, commands...)
-	for _, p := range all {
-		if len(p.Sections) == 0 {
-			return nil, fmt.Errorf("%s prints no flags", p.Name)
+	for _, provider := range providers(root) {
+		for _, pattern := range []string{"main.go", "cmd/*/main.go"} {
+			mains, err := readSources(root, "providers/"+provider+"/"+pattern)
+			if err != nil {
+				return nil, err
+			}
+			for _, main := range mains {
+				printed, err := help(root, path.Dir(main.path))
+				if err != nil {
+					return nil, err
+				}
+				name := "manager"
+				if pattern != "main.go" {
+					name = strings.ReplaceAll(path.Base(path.Dir(main.path)), "-", " ")
+				}
+				all = append(all, program{title(provider) + " " + name, parseHelp(printed)})
+			}
 		}
 	}
 	return all, nil
 }
 
-// pluginCommands returns the plugin and its subcommands with their flags. The plugin is built once and runs for each of them.
+// plugin is the folder of the kubectl plugin, whose subcommands have flags of their own.
+const plugin = "kubectl-fd"
+
+// pluginCommands returns the plugin and its subcommands with their flags.
 func pluginCommands(root string) ([]program, error) {
-	folder, err := os.MkdirTemp("", "flags")
+	printed, err := help(root, plugin)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	binary := filepath.Join(folder, plugin)
-	if _, err := printed(filepath.Join(root, plugin), "go", "build", "-o", binary, "."); err != nil {
-		return nil, err
-	}
-	help, err := printed(folder, binary, "--help")
-	if err != nil {
-		return nil, err
-	}
-	all := []program{{Name: "kubectl fd", Folder: plugin, Sections: parseHelp(help)}}
-	_, listed, found := strings.Cut(help, "Available Commands:\n")
+	all := []program{{"kubectl fd", parseHelp(printed)}}
+	_, listed, found := strings.Cut(printed, "Available Commands:\n")
 	if !found {
-		return nil, fmt.Errorf("the help of kubectl fd lists no commands:\n%s", help)
+		return nil, fmt.Errorf("the help of kubectl fd lists no commands:\n%s", printed)
 	}
 	listed, _, _ = strings.Cut(listed, "\n\n")
 	for line := range strings.Lines(listed) {
@@ -150,21 +132,24 @@ func pluginCommands(root string) ([]program, error) {
 		if command == "help" || command == "completion" { // These are not the plugin's own.
 			continue
 		}
-		help, err := printed(folder, binary, command, "--help")
+		printed, err := help(root, plugin, command)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, program{Name: "kubectl fd " + command, Folder: plugin, Subcommand: true, Sections: parseHelp(help)})
+		all = append(all, program{"kubectl fd " + command, parseHelp(printed)})
 	}
 	return all, nil
 }
 
-// printed returns what a command prints.
-func printed(folder, command string, arguments ...string) (string, error) {
-	run := exec.Command(command, arguments...) //nolint:noctx // the go command and programs of the repository, which end by themselves
-	run.Dir = folder
+// help returns the help of the program in a folder, or of its subcommand.
+func help(root, folder string, command ...string) (string, error) {
+	run := exec.Command("go", slices.Concat([]string{"run", "."}, command, []string{"--help"})...) //nolint:noctx // the programs end by themselves
+	run.Dir = filepath.Join(root, filepath.FromSlash(folder))
 	run.Env = environment()
 	output, err := run.CombinedOutput()
+	if err == nil && len(parseHelp(string(output))) == 0 {
+		err = errors.New("it prints no flags")
+	}
 	if err != nil {
 		return "", fmt.Errorf("running %s in %s: %w\n%s", run, folder, err, output)
 	}
@@ -221,18 +206,10 @@ func (f *flagHelp) cutDefault() {
 
 // commonFlags returns the flags that all managers have, with the same default and usage.
 func commonFlags(programs []program) []flagHelp {
-	var common []flagHelp
-	first := true
-	for _, p := range programs {
-		if !p.isManager() {
-			continue
-		}
-		if first {
-			common, first = slices.Clone(p.Sections[0].Flags), false
-		}
-		common = slices.DeleteFunc(common, func(f flagHelp) bool { return !slices.Contains(p.Sections[0].Flags, f) })
-	}
-	return common
+	managers := slices.DeleteFunc(slices.Clone(programs), func(p program) bool { return !p.isManager() })
+	return slices.DeleteFunc(slices.Clone(managers[0].Sections[0].Flags), func(f flagHelp) bool {
+		return slices.ContainsFunc(managers, func(p program) bool { return !slices.Contains(p.Sections[0].Flags, f) })
+	})
 }
 
 func flagTable(flags []flagHelp) string {

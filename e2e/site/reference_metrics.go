@@ -4,9 +4,9 @@
 package site
 
 import (
-	"cmp"
 	"fmt"
 	"go/ast"
+	"go/types"
 	"regexp"
 	"slices"
 	"strings"
@@ -74,87 +74,70 @@ func typeOfMetric(name string) string {
 
 // definedMetrics returns the metrics that the code defines with options or a description.
 func definedMetrics(root string) ([]metric, error) {
-	r, _, err := newResolver(root)
+	p, err := readProduct(root)
 	if err != nil {
 		return nil, err
 	}
 	var metrics []metric
-	err = eachFile(root, func(folder, _ string, parsed *ast.File) {
-		of := &declared{constant: constant{Folder: folder}, imports: imports(parsed)}
-		ast.Inspect(parsed, func(node ast.Node) bool {
+	for _, file := range p.files {
+		ast.Inspect(file.syntax, func(node ast.Node) bool {
 			if call, ok := node.(*ast.CallExpr); ok {
-				if m := r.metric(of, call); m.Name != "" {
+				if m := p.metric(call); m.Name != "" {
+					m.Part = part(file.folder)
 					metrics = append(metrics, m)
 				}
 			}
 			return true
 		})
-	})
-	return metrics, cmp.Or(err, r.err)
+	}
+	return metrics, nil
 }
 
 // metric returns the metric that a call defines, such as prometheus.NewCounterVec(prometheus.CounterOpts{Name: ..., Help: ...}, labels), or
 // prometheus.NewDesc(name, help, labels, nil).
-func (r *resolver) metric(of *declared, call *ast.CallExpr) metric {
-	function, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || qualifier(function) != "prometheus" || len(call.Args) == 0 {
-		return metric{}
-	}
-	m := metric{Part: part(of.Folder)}
-	if function.Sel.Name == "NewDesc" {
-		m.Name, m.Help = r.value(of, call.Args[0]), r.value(of, call.Args[1])
-		m.Type, m.Labels = typeOfMetric(m.Name), r.list(of, call.Args[2])
+func (p *product) metric(call *ast.CallExpr) (m metric) {
+	function := types.ExprString(call.Fun)
+	if function == "prometheus.NewDesc" {
+		m = metric{Name: p.text(call.Args[0]), Help: p.text(call.Args[1]), Labels: p.texts(call.Args[2])}
+		m.Type = typeOfMetric(m.Name)
 		return m
+	}
+	kind := regexp.MustCompile("^prometheus\\.New(Counter|Gauge|Histogram|Summary)(Vec)?").FindStringSubmatch(function)
+	if kind == nil {
+		return m
+	}
+	m.Type = strings.ToLower(kind[1])
+	if kind[2] != "" {
+		m.Labels = p.texts(call.Args[1])
 	}
 	options, ok := call.Args[0].(*ast.CompositeLit)
 	if !ok {
-		return metric{}
+		return m
 	}
-	r.options(&m, of, options)
-	m.Type = strings.ToLower(regexp.MustCompile("Counter|Gauge|Histogram|Summary").FindString(function.Sel.Name))
-	if len(call.Args) > 1 && strings.HasSuffix(function.Sel.Name, "Vec") {
-		m.Labels = r.list(of, call.Args[1])
+	for _, element := range options.Elts {
+		switch field := element.(*ast.KeyValueExpr); types.ExprString(field.Key) {
+		case "Name":
+			m.Name = p.text(field.Value)
+		case "Help":
+			m.Help = p.text(field.Value)
+		case "ConstLabels":
+			m.Labels = p.texts(field.Value)
+		}
 	}
 	return m
 }
 
-// options reads the options of a metric.
-func (r *resolver) options(m *metric, of *declared, options *ast.CompositeLit) {
-	for _, element := range options.Elts {
-		field, ok := element.(*ast.KeyValueExpr)
-		if !ok {
-			continue
-		}
-		switch fmt.Sprint(field.Key) {
-		case "Name":
-			m.Name = r.value(of, field.Value)
-		case "Help":
-			m.Help = r.value(of, field.Value)
-		case "ConstLabels":
-			m.Labels = r.list(of, field.Value)
-		}
-	}
-}
-
-// list returns the texts of a list, or the keys of a map.
-func (r *resolver) list(of *declared, expression ast.Expr) []string {
+// texts returns the texts of a list, or the keys of a map.
+func (p *product) texts(expression ast.Expr) (all []string) {
 	literal, ok := expression.(*ast.CompositeLit)
 	if !ok {
 		return nil
 	}
-	var all []string
 	for _, element := range literal.Elts {
 		if pair, ok := element.(*ast.KeyValueExpr); ok {
 			element = pair.Key
 		}
-		all = append(all, r.value(of, element))
+		all = append(all, p.text(element))
 	}
 	return all
-}
-
-func qualifier(e *ast.SelectorExpr) string {
-	if name, ok := e.X.(*ast.Ident); ok {
-		return name.Name
-	}
-	return ""
 }

@@ -5,13 +5,15 @@ package site
 
 import (
 	"cmp"
+	"errors"
 	"go/ast"
+	"go/build"
+	goconstant "go/constant"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
-	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 )
 
@@ -27,145 +29,30 @@ type constant struct {
 	Doc string
 }
 
-// declared is a constant whose value is not resolved yet.
-type declared struct {
-	constant
-	value ast.Expr
-	// imports has the import paths of its file by the name that the file uses.
-	imports map[string]string
-}
-
-// product has the folders of the code that is released.
-func product() []string { return []string{"shared", "providers", "kubectl-fd"} }
-
 // constants returns the string constants of the product, in the order of the code.
 func constants(root string) ([]constant, error) {
-	r, order, err := newResolver(root)
+	p, err := readProduct(root)
 	if err != nil {
 		return nil, err
 	}
 	var all []constant
-	for _, one := range order {
-		if one.Value = r.value(one, one.value); one.Value != "" {
-			all = append(all, one.constant)
-		}
-	}
-	return all, r.err
-}
-
-// newResolver returns a resolver for the constants of the product, and these in the order of the code.
-func newResolver(root string) (*resolver, []*declared, error) {
-	r := &resolver{root: root, packages: map[string]map[string]*declared{}}
-	var order []*declared
-	err := eachFile(root, func(folder, file string, parsed *ast.File) {
-		found := declarations(parsed, folder, file)
-		r.add(found)
-		order = append(order, found...)
-	})
-	return r, order, err
-}
-
-// eachFile calls visit for the Go files of the product, with their folder and name.
-func eachFile(root string, visit func(folder, file string, parsed *ast.File)) error {
-	for _, folder := range product() {
-		err := sourceFiles(filepath.Join(root, folder), func(file string) error {
-			relative, err := filepath.Rel(root, file)
-			if err != nil {
-				return err
+	for _, file := range p.files {
+		for _, declaration := range file.syntax.Decls {
+			group, ok := declaration.(*ast.GenDecl)
+			if !ok || group.Tok != token.CONST {
+				continue
 			}
-			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
-			if err != nil {
-				return err
-			}
-			visit(path.Dir(filepath.ToSlash(relative)), filepath.Base(file), parsed)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sourceFiles calls visit for the Go files of the product below a folder.
-func sourceFiles(folder string, visit func(file string) error) error {
-	return filepath.WalkDir(folder, func(file string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir():
-			if forTests, err := isForTests(file); err != nil || forTests {
-				return cmp.Or(err, fs.SkipDir)
-			}
-			return nil
-		case filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go"):
-			return nil
-		}
-		return visit(file)
-	})
-}
-
-// isForTests reports whether a folder has code that the product does not contain: a simulator, what simulators share, or a package that
-// imports a test library.
-func isForTests(folder string) (bool, error) {
-	if name := filepath.Base(folder); name == "simulator" || name == "simulation" {
-		return true, nil
-	}
-	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	if err != nil {
-		return false, err
-	}
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-		if err != nil {
-			return false, err
-		}
-		for _, imported := range imports(parsed) {
-			if imported == "testing" || imported == "github.com/onsi/gomega" {
-				return true, nil
+			for _, spec := range group.Specs {
+				spec := spec.(*ast.ValueSpec)
+				for i, value := range spec.Values {
+					if text := p.text(value); text != "" {
+						all = append(all, constant{Folder: file.folder, File: file.name, Name: spec.Names[i].Name, Value: text, Doc: comment(group, spec)})
+					}
+				}
 			}
 		}
 	}
-	return false, nil
-}
-
-// imports returns the import paths of a file by the name that the file uses.
-func imports(parsed *ast.File) map[string]string {
-	all := map[string]string{}
-	for _, one := range parsed.Imports {
-		imported := strings.Trim(one.Path.Value, `"`)
-		name := path.Base(imported)
-		if one.Name != nil {
-			name = one.Name.Name
-		}
-		all[name] = imported
-	}
-	return all
-}
-
-// declarations returns the constants that a file declares.
-func declarations(parsed *ast.File, folder, file string) []*declared {
-	imported := imports(parsed)
-	var all []*declared
-	for _, declaration := range parsed.Decls {
-		group, ok := declaration.(*ast.GenDecl)
-		if !ok || group.Tok != token.CONST {
-			continue
-		}
-		for _, spec := range group.Specs {
-			spec := spec.(*ast.ValueSpec)
-			for i, value := range spec.Values {
-				all = append(all, &declared{
-					constant: constant{Folder: folder, File: file, Name: spec.Names[i].Name, Doc: comment(group, spec)},
-					value:    value, imports: imported,
-				})
-			}
-		}
-	}
-	return all
+	return all, nil
 }
 
 // comment returns the comment of a constant: the one above it, or after it in the same line.
@@ -180,86 +67,114 @@ func comment(group *ast.GenDecl, spec *ast.ValueSpec) string {
 	return strings.Join(strings.Fields(of.Text()), " ")
 }
 
-// resolver finds the values of constants.
-type resolver struct {
+// product is the code that is released, with the values of constant expressions.
+type product struct {
 	root string
-	// packages has the constants by folder, or by import path if the package is Cluster API's.
-	packages map[string]map[string]*declared
-	// err is the first error of reading a package of Cluster API.
-	err error
+	// files are those of the product, in the order of the folders.
+	files    []sourceFile
+	packages map[string]*sourcePackage // by import path
+	info     types.Info
+	set      *token.FileSet
 }
 
-func (r *resolver) add(all []*declared) {
-	for _, one := range all {
-		if r.packages[one.Folder] == nil {
-			r.packages[one.Folder] = map[string]*declared{}
-		}
-		r.packages[one.Folder][one.Name] = one
-	}
+type sourcePackage struct {
+	checked  *types.Package
+	files    []sourceFile
+	forTests bool
 }
 
-// value returns the text of an expression of a declaration, and nothing if it is not text or of another project than Cluster API.
-func (r *resolver) value(of *declared, expression ast.Expr) string {
-	switch e := expression.(type) {
-	case *ast.BasicLit:
-		text, _ := strconv.Unquote(e.Value) // A number has no text.
-		return text
-	case *ast.BinaryExpr:
-		if left, right := r.value(of, e.X), r.value(of, e.Y); left != "" && right != "" {
-			return left + right
-		}
-	case *ast.CallExpr: // A conversion.
-		if len(e.Args) == 1 {
-			return r.value(of, e.Args[0])
-		}
-	case *ast.Ident:
-		return r.constant(of.Folder, e.Name)
-	case *ast.SelectorExpr:
-		if name, ok := e.X.(*ast.Ident); ok {
-			return r.imported(of.imports[name.Name], e.Sel.Name)
-		}
-	}
-	return ""
+// sourceFile is a Go file. Its folder is relative to the root, with slashes.
+type sourceFile struct {
+	folder, name string
+	syntax       *ast.File
 }
 
-func (r *resolver) constant(folder, name string) string {
-	if one := r.packages[folder][name]; one != nil {
-		return r.value(one, one.value)
-	}
-	return ""
-}
-
-// imported returns the value of a constant of an imported package.
-func (r *resolver) imported(importPath, name string) string {
-	if folder, ours := strings.CutPrefix(importPath, module); ours {
-		return r.constant(folder, name)
-	}
-	if !strings.HasPrefix(importPath, "sigs.k8s.io/cluster-api/") {
-		return ""
-	}
-	if r.packages[importPath] == nil {
-		r.packages[importPath] = map[string]*declared{}
-		r.err = cmp.Or(r.err, r.load(importPath))
-	}
-	return r.constant(importPath, name)
-}
-
-// load reads the constants of a package of Cluster API, in the version that e2e requires.
-func (r *resolver) load(importPath string) error {
-	folder, err := printed(filepath.Join(r.root, "e2e"), "go", "list", "-f", "{{.Dir}}", importPath)
-	if err != nil {
-		return err
-	}
-	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(folder), "*.go"))
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+// readProduct reads the code of the product: all but simulators, and packages that import a test library.
+func readProduct(root string) (*product, error) {
+	p := &product{root: root, packages: map[string]*sourcePackage{}, info: types.Info{Types: map[ast.Expr]types.TypeAndValue{}}, set: token.NewFileSet()}
+	for _, folder := range []string{"shared", "providers", "kubectl-fd"} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(name string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil || !entry.IsDir():
+				return err
+			case entry.Name() == "simulator" || entry.Name() == "simulation":
+				return fs.SkipDir
+			}
+			relative, err := filepath.Rel(root, name)
+			if err != nil {
+				return err
+			}
+			read, err := p.read(module+filepath.ToSlash(relative), name)
+			if err != nil || read.forTests {
+				return cmp.Or(err, fs.SkipDir)
+			}
+			p.files = append(p.files, read.files...)
+			return nil
+		})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		r.add(declarations(parsed, importPath, filepath.Base(file)))
 	}
-	return nil
+	return p, nil
+}
+
+// Import implements types.Importer for the packages whose constants and types the product's constants and metrics use: its own, and some of
+// other projects in the version that e2e requires.
+func (p *product) Import(path string) (*types.Package, error) {
+	folder, ours := strings.CutPrefix(path, module)
+	folder = filepath.Join(p.root, filepath.FromSlash(folder))
+	if !ours {
+		if !strings.HasPrefix(path, "sigs.k8s.io/cluster-api/api/") && path != "github.com/prometheus/client_golang/prometheus" {
+			return nil, errors.New("not needed")
+		}
+		found, err := build.Import(path, filepath.Join(p.root, "e2e"), build.FindOnly)
+		if err != nil {
+			return nil, err
+		}
+		folder = found.Dir
+	}
+	read, err := p.read(path, folder)
+	if err != nil {
+		return nil, err
+	}
+	return read.checked, nil
+}
+
+// read reads the package in a folder. It ignores errors of types: those of packages that Import does not know are missing.
+func (p *product) read(path, folder string) (*sourcePackage, error) {
+	if known := p.packages[path]; known != nil {
+		return known, nil
+	}
+	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	read := &sourcePackage{}
+	p.packages[path] = read
+	var files []*ast.File
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(p.set, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		for _, imported := range parsed.Imports {
+			read.forTests = read.forTests || imported.Path.Value == `"testing"` || imported.Path.Value == `"github.com/onsi/gomega"`
+		}
+		files = append(files, parsed)
+		read.files = append(read.files, sourceFile{strings.TrimPrefix(path, module), filepath.Base(name), parsed})
+	}
+	config := types.Config{Importer: p, Error: func(error) {}, IgnoreFuncBodies: !strings.HasPrefix(path, module)}
+	read.checked, _ = config.Check(path, p.set, files, &p.info)
+	return read, nil
+}
+
+// text returns the value of a constant expression that is a string, else nothing.
+func (p *product) text(expression ast.Expr) string {
+	if value := p.info.Types[expression].Value; value != nil && value.Kind() == goconstant.String {
+		return goconstant.StringVal(value)
+	}
+	return ""
 }
