@@ -61,27 +61,19 @@ func scan(built fs.FS) (ids map[string]map[string]bool, targets map[string][]str
 
 // resolve returns the file and the anchor that a link leads to. A link that leaves the site leads to no file.
 func resolve(from, target, prefix string) (file, anchor string) {
-	parsed, err := url.Parse(target)
-	if err != nil {
-		return target, ""
-	}
+	parsed, err := (&url.URL{Path: prefix + from}).Parse(target)
 	switch {
+	case err != nil:
+		return target, ""
 	case parsed.Scheme != "" || parsed.Host != "":
 		return "", ""
-	case parsed.Path == "":
-		return from, parsed.Fragment
-	case strings.HasPrefix(parsed.Path, prefix):
-		file = strings.TrimPrefix(parsed.Path, prefix)
-	case strings.HasPrefix(parsed.Path, "/"):
+	}
+	file, inside := strings.CutPrefix(parsed.Path, prefix)
+	if !inside {
 		return target, ""
-	default:
-		file = path.Join(path.Dir(from), parsed.Path)
-		if strings.HasSuffix(parsed.Path, "/") {
-			file += "/"
-		}
 	}
 	if file == "" || strings.HasSuffix(file, "/") {
 		file += "index.html"
 	}
-	return path.Clean(file), parsed.Fragment
+	return file, parsed.Fragment
 }

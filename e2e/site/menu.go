@@ -4,6 +4,7 @@
 package site
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -89,29 +90,23 @@ func menu() []entry {
 	}
 }
 
-// entries returns the menu of the repository at root, with the files that patterns match.
+// entries returns the menu of the repository at root. Patterns are replaced by the files that they match and no other entry names.
 func entries(root string) ([]entry, error) {
 	all := menu()
-	named := map[string]bool{}
-	for _, one := range all {
-		named[one.File] = true
-	}
 	var expanded []entry
 	for _, one := range all {
 		if !strings.Contains(one.File, "*") {
 			expanded = append(expanded, one)
 			continue
 		}
-		found, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(one.File)))
-		if err != nil || len(found) == 0 {
-			return nil, fmt.Errorf("no page matches %s: remove it from the menu (%w)", one.File, err)
+		found, err := readSources(root, one.File)
+		if err != nil {
+			return nil, err
 		}
-		for _, name := range found {
-			name = filepath.Base(name)
-			file := path.Join(path.Dir(one.File), name)
-			if !named[file] {
-				address := strings.ReplaceAll(one.Path, "*", strings.TrimSuffix(name, ".md"))
-				expanded = append(expanded, entry{Path: address, File: file, Name: one.Name})
+		for _, file := range found {
+			if !slices.ContainsFunc(all, func(other entry) bool { return other.File == file.path }) {
+				address := strings.ReplaceAll(one.Path, "*", strings.TrimSuffix(path.Base(file.path), ".md"))
+				expanded = append(expanded, entry{Path: address, File: file.path, Name: one.Name})
 			}
 		}
 	}
@@ -135,20 +130,16 @@ func load(root string, generated map[string]string) ([]page, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts := map[string]string{}
 	var added []entry
 	for _, name := range slices.Sorted(maps.Keys(generated)) {
-		file := "docs/" + name
-		texts[file] = generated[name]
-		added = append(added, entry{Path: reference + "/" + strings.TrimSuffix(name, ".md"), File: file})
+		added = append(added, entry{Path: reference + "/" + strings.TrimSuffix(name, ".md"), File: "docs/" + name})
 	}
 	first := slices.IndexFunc(listed, func(one entry) bool { return one.Path == reference }) + 1
-	listed = slices.Insert(listed, first, added...)
 	var pages []page
-	for i, one := range listed {
-		text, generated := texts[one.File]
-		p := page{entry: one, Title: one.Name, Weight: i + 1, Generated: generated}
-		if one.File != "" && !generated {
+	for i, one := range slices.Insert(listed, first, added...) {
+		text, isGenerated := generated[strings.TrimPrefix(one.File, "docs/")]
+		p := page{entry: one, Title: one.Name, Weight: i + 1, Generated: isGenerated}
+		if one.File != "" && !isGenerated {
 			read, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(one.File)))
 			if err != nil {
 				return nil, err
@@ -160,9 +151,7 @@ func load(root string, generated map[string]string) ([]page, error) {
 				return nil, fmt.Errorf("%s: %w", one.File, err)
 			}
 		}
-		if p.Name == "" {
-			p.Name = p.Title
-		}
+		p.Name = cmp.Or(p.Name, p.Title)
 		pages = append(pages, p)
 	}
 	for i := range pages {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"helm.sh/helm/v3/pkg/chartutil"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -95,34 +96,23 @@ func chartPorts(root string) ([][]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		var values map[string]any
-		if err := yaml.Unmarshal(defaults[0].content, &values); err != nil {
+		values, err := chartutil.ReadValues(defaults[0].content)
+		if err != nil {
 			return nil, fmt.Errorf("reading the values of %s: %w", chart, err)
 		}
 		for _, found := range regexp.MustCompile(`- name: (\S+)\s+containerPort: (.*)`).FindAllStringSubmatch(string(file.content), -1) {
-			port, value := found[2], strings.TrimPrefix(strings.Trim(found[2], "{} "), ".Values.")
-			if value == port {
-				value = ""
-			} else if port, err = lookup(values, value); err != nil {
-				return nil, fmt.Errorf("%s: %w", file.path, err)
+			row := []string{found[2], code(found[1]), code(path.Base(chart)), ""}
+			if value, isValue := strings.CutPrefix(strings.Trim(found[2], "{} "), ".Values."); isValue {
+				port, err := values.PathValue(value)
+				if err != nil {
+					return nil, fmt.Errorf("finding the default of %s of %s: %w", value, chart, err)
+				}
+				row[0], row[3] = fmt.Sprint(port), code(value)
 			}
-			rows = append(rows, []string{port, code(found[1]), code(path.Base(chart)), code(value)})
+			rows = append(rows, row)
 		}
 	}
 	return rows, nil
-}
-
-// lookup returns the default of a value of a chart.
-func lookup(values map[string]any, name string) (string, error) {
-	var at any = values
-	for part := range strings.SplitSeq(name, ".") {
-		fields, _ := at.(map[string]any)
-		at = fields[part]
-	}
-	if at == nil {
-		return "", fmt.Errorf("the chart has no value %s", name)
-	}
-	return fmt.Sprint(at), nil
 }
 
 // roleTables returns the tables of the generated roles of programs, and of those that all managers have.

@@ -98,24 +98,32 @@ func fields(path string, schema apiextensionsv1.JSONSchemaProps, required bool) 
 
 // inner returns the path and schema of the innermost items of a list or values of a map.
 func inner(path string, schema apiextensionsv1.JSONSchemaProps) (string, apiextensionsv1.JSONSchemaProps) {
-	switch {
-	case schema.Items != nil && schema.Items.Schema != nil:
-		return inner(path+"[]", *schema.Items.Schema)
-	case schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil:
-		return inner(path+"{}", *schema.AdditionalProperties.Schema)
+	if of, mark, _ := element(schema); of != nil {
+		return inner(path+mark, *of)
 	}
 	return path, schema
 }
 
+// element returns the schema of the items of a list or of the values of a map, else nil, the mark of these in a path, and the words for the
+// type of the list or map.
+func element(schema apiextensionsv1.JSONSchemaProps) (of *apiextensionsv1.JSONSchemaProps, mark, words string) {
+	switch {
+	case schema.Items != nil && schema.Items.Schema != nil:
+		return schema.Items.Schema, "[]", "list of "
+	case schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil:
+		return schema.AdditionalProperties.Schema, "{}", "map of "
+	}
+	return nil, "", ""
+}
+
 // typeOf returns the type of a field.
 func typeOf(schema apiextensionsv1.JSONSchemaProps) string {
+	of, _, words := element(schema)
 	switch {
 	case schema.XIntOrString:
 		return "integer or string"
-	case schema.Items != nil && schema.Items.Schema != nil:
-		return "list of " + typeOf(*schema.Items.Schema)
-	case schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil:
-		return "map of " + typeOf(*schema.AdditionalProperties.Schema)
+	case of != nil:
+		return words + typeOf(*of)
 	case schema.Type == "":
 		return "any"
 	case schema.Format != "":
@@ -160,7 +168,12 @@ func validations(schema apiextensionsv1.JSONSchemaProps) []string {
 			rules = append(rules, "`"+rule.Rule+"`")
 		}
 	}
-	return append(rules, itemValidations(schema)...)
+	if of, _, _ := element(schema); of != nil {
+		for _, rule := range validations(*of) {
+			rules = append(rules, "each: "+rule)
+		}
+	}
+	return rules
 }
 
 // enumeration returns the values that are allowed, if only some are.
@@ -183,23 +196,4 @@ func plural(count int64, noun string) string {
 		return noun
 	}
 	return noun + "s"
-}
-
-// itemValidations returns what the API server verifies of each item of a list or value of a map.
-func itemValidations(schema apiextensionsv1.JSONSchemaProps) []string {
-	var of *apiextensionsv1.JSONSchemaProps
-	switch {
-	case schema.Items != nil:
-		of = schema.Items.Schema
-	case schema.AdditionalProperties != nil:
-		of = schema.AdditionalProperties.Schema
-	}
-	if of == nil {
-		return nil
-	}
-	var rules []string
-	for _, rule := range validations(*of) {
-		rules = append(rules, "each: "+rule)
-	}
-	return rules
 }

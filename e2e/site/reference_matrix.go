@@ -203,7 +203,7 @@ func templateVersions(root string) (string, error) {
 		}
 	}
 	var rows [][]string
-	for _, image := range slices.SortedFunc(maps.Keys(users), func(a, b [3]string) int { return strings.Compare(a[0], b[0]) }) {
+	for _, image := range slices.SortedFunc(maps.Keys(users), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) }) {
 		rows = append(rows, []string{code(image[0]), code(image[1]), code(image[2]), codes(users[image])})
 	}
 	return "## Installed by the cluster templates\n\nWhere a [variable](variables.md) is listed, it selects another version.\n\n" +
