@@ -176,23 +176,13 @@ func (c *chartBuilder) manager(deployment *unstructured.Unstructured) error {
 // template returns the YAML of an object with actions instead of placeholders, variables and the namespace.
 func (c *chartBuilder) template(text string) string {
 	text = strings.ReplaceAll(text, "{{", `{{ "{{" }}`)
-	for line, lines := range map[string]func(indent string) string{
-		"resources: " + resourcesHere: func(indent string) string {
-			return fmt.Sprintf("%sresources: {{- toYaml .Values.resources | nindent %d }}", indent, len(indent)+2)
-		},
-		"imagePullSecrets: " + secretsHere: func(indent string) string {
-			return fmt.Sprintf("%s{{- with .Values.imagePullSecrets }}\n%simagePullSecrets: {{- toYaml . | nindent %d }}\n%s{{- end }}", indent, indent, len(indent)+2, indent)
-		},
-		"- " + argumentsHere: func(indent string) string {
-			return fmt.Sprintf("%s{{- with .Values.extraArgs }}\n%s{{- toYaml . | nindent %d }}\n%s{{- end }}", indent, indent, len(indent), indent)
-		},
-		keepHere + `: ""`: func(indent string) string {
-			return fmt.Sprintf("%s{{- if .Values.crds.keep }}\n%shelm.sh/resource-policy: keep\n%s{{- end }}", indent, indent, indent)
-		},
+	for line, action := range map[string]string{
+		"resources: " + resourcesHere:      "${1}resources: {{ toJson .Values.resources }}",
+		"imagePullSecrets: " + secretsHere: "{{- with .Values.imagePullSecrets }}\n${1}imagePullSecrets: {{ toJson . }}\n{{- end }}",
+		"- " + argumentsHere:               "{{- range .Values.extraArgs }}\n${1}- {{ toJson . }}\n{{- end }}",
+		keepHere + `: ""`:                  "{{- if .Values.crds.keep }}\n${1}helm.sh/resource-policy: keep\n{{- end }}",
 	} {
-		text = regexp.MustCompile(`(?m)^ *`+regexp.QuoteMeta(line)+`$`).ReplaceAllStringFunc(text, func(found string) string {
-			return lines(strings.TrimSuffix(found, line))
-		})
+		text = regexp.MustCompile(`(?m)^( *)`+regexp.QuoteMeta(line)+`$`).ReplaceAllString(text, action)
 	}
 	text = strings.NewReplacer(
 		replicasHere, "{{ .Values.replicas }}", memoryHere, "{{ .Values.goMemoryLimit | quote }}", policyHere, "{{ .Values.image.pullPolicy }}",
