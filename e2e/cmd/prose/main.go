@@ -66,6 +66,6 @@ func tracked(ctx context.Context, root string, below []string) ([]string, error)
 	if err != nil {
 		return nil, fmt.Errorf("listing files with git: %w", err)
 	}
-	withProse := regexp.MustCompile(`(?m)^.*(\.go|\.md|\.yaml|Makefile)$`)
+	withProse := regexp.MustCompile(`(?m)^.*(\.go|\.md|\.yaml|\.tmpl|Makefile)$`)
 	return withProse.FindAllString(string(output), -1), nil
 }

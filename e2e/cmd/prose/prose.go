@@ -77,7 +77,7 @@ func Words() (*List, error) {
 }
 
 // Check returns the hits in one file of the repository at root. Generated files and this package, which quotes the words, have none.
-func (l *List) Check(root, path string) ([]Hit, error) {
+func (l *List) Check(root, path string) (hits []Hit, err error) {
 	if generated(path) {
 		return nil, nil
 	}
@@ -85,18 +85,14 @@ func (l *List) Check(root, path string) ([]Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	var texts []passage
+	visit := func(line int, text string) { hits = append(hits, l.find(path, line, text)...) }
 	switch filepath.Ext(path) {
 	case ".go":
-		texts, err = ofGo(path, content)
-	case ".md":
-		texts = ofMarkdown(string(content))
+		err = visitGo(path, content, visit)
+	case ".md", ".tmpl":
+		visitMarkdown(string(content), visit)
 	default:
-		texts = ofComments(string(content))
-	}
-	var hits []Hit
-	for _, text := range texts {
-		hits = append(hits, l.find(path, text)...)
+		visitComments(string(content), visit)
 	}
 	return hits, err
 }
@@ -106,21 +102,17 @@ func generated(path string) bool {
 		strings.HasPrefix(path, "e2e/cmd/prose/")
 }
 
-// passage is a line of prose.
-type passage struct {
-	line int
-	text string
-}
+// visitor gets each line of prose with its number.
+type visitor func(line int, text string)
 
-func (l *List) find(path string, of passage) []Hit {
-	text := of.text
+func (l *List) find(path string, line int, text string) []Hit {
 	for _, allowed := range l.Allowed {
 		text = strings.ReplaceAll(text, allowed.Term, "")
 	}
 	var hits []Hit
 	for _, rule := range l.Rules {
 		for _, found := range rule.expression.FindAllString(text, -1) {
-			hits = append(hits, Hit{path, of.line, found, rule.Use})
+			hits = append(hits, Hit{path, line, found, rule.Use})
 		}
 	}
 	return hits
@@ -129,65 +121,54 @@ func (l *List) find(path string, of passage) []Hit {
 // sentence is how many words a string literal has that is prose, and no name or code.
 const sentence = 4
 
-// ofGo returns the comments of a file, directives apart, and the string literals that are sentences.
-func ofGo(path string, content []byte) ([]passage, error) {
+// visitGo visits the comments of a file and the string literals that are sentences.
+func visitGo(path string, content []byte, visit visitor) error {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, content, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var texts []passage
+	visitLines := func(at token.Pos, text string) {
+		for i, line := range strings.Split(text, "\n") {
+			visit(files.Position(at).Line+i, strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "//")))
+		}
+	}
 	for _, group := range file.Comments {
 		for _, comment := range group.List {
-			texts = append(texts, lines(files.Position(comment.Pos()).Line, comment.Text)...)
+			visitLines(comment.Pos(), comment.Text)
 		}
 	}
 	ast.Inspect(file, func(node ast.Node) bool {
-		literal, is := node.(*ast.BasicLit)
-		if !is || literal.Kind != token.STRING {
-			return true
-		}
-		if text, err := strconv.Unquote(literal.Value); err == nil && len(strings.Fields(text)) >= sentence {
-			texts = append(texts, lines(files.Position(literal.Pos()).Line, text)...)
+		if literal, is := node.(*ast.BasicLit); is && literal.Kind == token.STRING {
+			if text, err := strconv.Unquote(literal.Value); err == nil && len(strings.Fields(text)) >= sentence {
+				visitLines(literal.Pos(), text)
+			}
 		}
 		return true
 	})
-	return texts, nil
+	return nil
 }
 
 // code is what has the code font in Markdown.
 var code = regexp.MustCompile("`[^`]*`")
 
-// ofMarkdown returns the lines outside of fences, without what has the code font.
-func ofMarkdown(content string) []passage {
-	var texts []passage
+// visitMarkdown visits the lines outside of fences, without what has the code font.
+func visitMarkdown(content string, visit visitor) {
 	fenced := false
 	for i, line := range strings.Split(content, "\n") {
 		if strings.HasPrefix(strings.TrimSpace(line), "```") {
 			fenced = !fenced
 		} else if !fenced {
-			texts = append(texts, passage{i + 1, code.ReplaceAllString(line, "")})
+			visit(i+1, code.ReplaceAllString(line, ""))
 		}
 	}
-	return texts
 }
 
-// ofComments returns what follows a number sign, as in YAML and Makefiles.
-func ofComments(content string) []passage {
-	var texts []passage
+// visitComments visits what follows a number sign, as in YAML and Makefiles.
+func visitComments(content string, visit visitor) {
 	for i, line := range strings.Split(content, "\n") {
 		if _, comment, found := strings.Cut(line, "#"); found {
-			texts = append(texts, passage{i + 1, comment})
+			visit(i+1, comment)
 		}
 	}
-	return texts
-}
-
-func lines(first int, text string) []passage {
-	var texts []passage
-	for i, line := range strings.Split(text, "\n") {
-		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "//"))
-		texts = append(texts, passage{first + i, line})
-	}
-	return texts
 }
