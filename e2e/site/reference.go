@@ -6,15 +6,18 @@ package site
 
 import (
 	"cmp"
+	"embed"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
+	"path"
 	"strings"
+	"text/template"
 )
 
-// Reference returns the reference pages by file name, as Markdown. They are generated from the code below root, and stored nowhere.
+// Reference returns the reference pages by file name, as Markdown. They are made of the code below root, with the templates in the folder
+// templates, and stored nowhere.
 func Reference(root string) (map[string]string, error) {
 	pages := map[string]string{}
 	for _, generate := range generators() {
@@ -42,20 +45,16 @@ type source struct {
 func readSources(root string, patterns ...string) ([]source, error) {
 	var all []source
 	for _, pattern := range patterns {
-		files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
-		if err != nil || len(files) == 0 && !strings.Contains(pattern, "*") {
+		names, err := fs.Glob(os.DirFS(root), pattern)
+		if err != nil || len(names) == 0 && !strings.Contains(pattern, "*") {
 			return nil, fmt.Errorf("finding %s below %s: %w", pattern, root, cmp.Or(err, fs.ErrNotExist))
 		}
-		for _, file := range files {
-			content, err := os.ReadFile(file)
+		for _, name := range names {
+			content, err := fs.ReadFile(os.DirFS(root), name)
 			if err != nil {
 				return nil, err
 			}
-			name, err := filepath.Rel(root, file)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, source{filepath.ToSlash(name), content})
+			all = append(all, source{name, content})
 		}
 	}
 	return all, nil
@@ -63,9 +62,9 @@ func readSources(root string, patterns ...string) ([]source, error) {
 
 // providers returns the names of the providers: the folders of providers with a manager.
 func providers(root string) (names []string) {
-	managers, _ := filepath.Glob(filepath.Join(root, "providers", "*", "main.go")) // The pattern is valid.
+	managers, _ := fs.Glob(os.DirFS(root), "providers/*/main.go") // The pattern is valid.
 	for _, file := range managers {
-		names = append(names, filepath.Base(filepath.Dir(file)))
+		names = append(names, path.Base(path.Dir(file)))
 	}
 	return names
 }
@@ -78,14 +77,28 @@ func title(provider string) string {
 	return strings.ToUpper(provider[:1]) + provider[1:]
 }
 
-// table returns a Markdown table. The cells are Markdown already: see text and code.
-func table(header []string, rows [][]string) string {
+// templates has a template for each page, one for the pages of all APIs, and that of the configuration of Hugo.
+//
+//go:embed templates
+var templates embed.FS
+
+// fill returns the template of a page, or of the configuration, with data. Cells of its tables must be Markdown on one line: see text and code.
+func fill(name string, data any) (string, error) {
+	page, err := template.New(name+".tmpl").Funcs(template.FuncMap{"text": text, "code": code, "codes": codes, "title": title, "rows": rows}).
+		ParseFS(templates, "templates/"+name+".tmpl")
+	if err != nil {
+		return "", err
+	}
 	var b strings.Builder
-	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
-	line(header)
-	line(strings.Split(strings.Repeat("---,", len(header)-1)+"---", ","))
+	err = page.Execute(&b, data)
+	return b.String(), err
+}
+
+// rows returns the rows of a Markdown table, each after the end of the line before it. The cells are Markdown already.
+func rows(rows [][]string) string {
+	var b strings.Builder
 	for _, row := range rows {
-		line(row)
+		b.WriteString("\n| " + strings.Join(row, " | ") + " |")
 	}
 	return b.String()
 }

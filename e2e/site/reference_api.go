@@ -13,6 +13,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// kind is a kind with the version that the API server stores.
+type kind struct {
+	apiextensionsv1.CustomResourceDefinition
+
+	Stored apiextensionsv1.CustomResourceDefinitionVersion
+	// Parts are spec and status, each with the fields in it.
+	Parts [][]field
+}
+
+// field is a field of a kind, with its path.
+type field struct {
+	Path, Type, Default, Validation, Description string
+	Required                                     bool
+}
+
 // apiPages returns a page for each provider with the fields of its kinds.
 func apiPages(root string) (map[string]string, error) {
 	pages := map[string]string{}
@@ -21,17 +36,15 @@ func apiPages(root string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		var b strings.Builder
-		fmt.Fprintf(&b, "# %s API\n\nThe kinds of the %s provider, in the version in which the API server stores them. "+
-			"Field names end with `[]` for the items of a list, and with `{}` for the values of a map. "+
-			"`kubectl explain` shows the same fields of the installed version. See also [conditions](conditions.md) and "+
-			"[labels and annotations](labels.md).\n", title(name), title(name))
-		for _, crd := range crds {
-			if err := writeKind(&b, crd); err != nil {
+		kinds := make([]kind, len(crds))
+		for i, crd := range crds {
+			if kinds[i], err = readKind(crd); err != nil {
 				return nil, err
 			}
 		}
-		pages["api-"+name+".md"] = b.String()
+		if pages["api-"+name+".md"], err = fill("api.md", map[string]any{"Provider": title(name), "Kinds": kinds}); err != nil {
+			return nil, err
+		}
 	}
 	return pages, nil
 }
@@ -49,51 +62,34 @@ func readCRDs(root, provider string) ([]apiextensionsv1.CustomResourceDefinition
 	return crds, err
 }
 
-// writeKind writes the section of a kind.
-func writeKind(b *strings.Builder, crd apiextensionsv1.CustomResourceDefinition) error {
-	kind := crd.Spec.Names.Kind
+// readKind returns the kind of a CRD.
+func readKind(crd apiextensionsv1.CustomResourceDefinition) (kind, error) {
 	stored := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
 	if stored < 0 {
-		return fmt.Errorf("CustomResourceDefinition %s has no storage version", crd.Name)
+		return kind{}, fmt.Errorf("CustomResourceDefinition %s has no storage version", crd.Name)
 	}
-	version := crd.Spec.Versions[stored]
-	fmt.Fprintf(b, "\n## %s\n\n%s\n\n- API version: %s\n- scope: %s\n", kind, text(version.Schema.OpenAPIV3Schema.Description),
-		code(crd.Spec.Group+"/"+version.Name), crd.Spec.Scope)
-	if len(crd.Spec.Names.ShortNames) > 0 {
-		fmt.Fprintf(b, "- short names: %s\n", codes(crd.Spec.Names.ShortNames))
-	}
-	for _, other := range crd.Spec.Versions {
-		if other.Served && !other.Storage {
-			fmt.Fprintf(b, "- also served: %s%s\n", code(other.Name), map[bool]string{true: ", deprecated"}[other.Deprecated])
+	k := kind{CustomResourceDefinition: crd, Stored: crd.Spec.Versions[stored]}
+	schema := k.Stored.Schema.OpenAPIV3Schema
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		if !slices.Contains([]string{"apiVersion", "kind", "metadata"}, name) {
+			k.Parts = append(k.Parts, fields(name, schema.Properties[name], slices.Contains(schema.Required, name)))
 		}
 	}
-	properties := version.Schema.OpenAPIV3Schema.Properties
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if slices.Contains([]string{"apiVersion", "kind", "metadata"}, name) {
-			continue
-		}
-		rows := fields(name, properties[name], slices.Contains(version.Schema.OpenAPIV3Schema.Required, name))
-		fmt.Fprintf(b, "\n### %s %s\n\n%s", kind, name,
-			table([]string{"Field", "Type", "Default", "Required", "Validation", "Description"}, rows))
-	}
-	return nil
+	return k, nil
 }
 
-// fields returns a row for a field, and one for every field in it, in alphabetical order.
-func fields(path string, schema apiextensionsv1.JSONSchemaProps, required bool) [][]string {
-	row := []string{code(path), typeOf(schema), "", "", text(strings.Join(validations(schema), "; ")), text(schema.Description)}
+// fields returns a field and every field in it, in alphabetical order.
+func fields(path string, schema apiextensionsv1.JSONSchemaProps, required bool) []field {
+	of := field{Path: path, Type: typeOf(schema), Validation: strings.Join(validations(schema), "; "), Description: schema.Description, Required: required}
 	if schema.Default != nil {
-		row[2] = code(string(schema.Default.Raw))
+		of.Default = string(schema.Default.Raw)
 	}
-	if required {
-		row[3] = "yes"
-	}
-	rows := [][]string{row}
+	all := []field{of}
 	path, schema = inner(path, schema)
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
-		rows = append(rows, fields(path+"."+name, schema.Properties[name], slices.Contains(schema.Required, name))...)
+		all = append(all, fields(path+"."+name, schema.Properties[name], slices.Contains(schema.Required, name))...)
 	}
-	return rows
+	return all
 }
 
 // inner returns the path and schema of the innermost items of a list or values of a map.

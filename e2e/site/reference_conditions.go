@@ -15,10 +15,13 @@ import (
 // troubleshooting is the page that describes what to do about reasons.
 const troubleshooting = "troubleshooting.md"
 
+// statement is a condition or reason. Link leads to what to do about a reason.
+type statement struct{ Value, Description, Link string }
+
 // stated is a group of conditions and reasons: those of a kind.
 type stated struct {
 	Heading             string
-	Conditions, Reasons []constant
+	Conditions, Reasons []statement
 }
 
 // conditionsPage returns the page of the conditions, and of the reasons of conditions and events.
@@ -32,14 +35,11 @@ func conditionsPage(root string) (map[string]string, error) {
 		return nil, err
 	}
 	sections := strings.Split(string(content), "\n## ")[1:]
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Conditions and reasons\n\nThe condition types, and the reasons of conditions and events, from the code. "+
-		"A reason has a link if [troubleshooting](%s) describes what to do about it. "+
-		"Objects also have conditions of Cluster API, such as `Paused`.\n", troubleshooting)
-	b.WriteString("\n## All providers\n")
-	for _, group := range grouped(all, "shared", nil) {
-		b.WriteString(group.markdown("shared", sections, all))
+	type part struct {
+		Heading, Part string
+		Groups        []stated
 	}
+	parts := []part{{"All providers", "shared", grouped(all, "shared", nil, sections)}}
 	for _, name := range providers(root) {
 		crds, err := readCRDs(root, name)
 		if err != nil {
@@ -49,16 +49,14 @@ func conditionsPage(root string) (map[string]string, error) {
 		for _, crd := range crds {
 			kinds = append(kinds, crd.Spec.Names.Kind)
 		}
-		fmt.Fprintf(&b, "\n## %s\n", title(name))
-		for _, group := range grouped(all, path.Join("providers", name), kinds) {
-			b.WriteString(group.markdown(name, sections, all))
-		}
+		parts = append(parts, part{title(name), name, grouped(all, path.Join("providers", name), kinds, sections)})
 	}
-	return map[string]string{"conditions.md": b.String()}, nil
+	page, err := fill("conditions.md", parts)
+	return map[string]string{"conditions.md": page}, err
 }
 
 // grouped returns the conditions and reasons below a folder by kind, in the order of the code.
-func grouped(all []constant, folder string, kinds []string) []stated {
+func grouped(all []constant, folder string, kinds, sections []string) []stated {
 	var groups []stated
 	for _, c := range all {
 		condition := strings.HasSuffix(c.Name, "Condition")
@@ -73,9 +71,9 @@ func grouped(all []constant, folder string, kinds []string) []stated {
 			groups = append(groups, stated{Heading: heading})
 		}
 		if condition {
-			groups[i].Conditions = append(groups[i].Conditions, c)
+			groups[i].Conditions = append(groups[i].Conditions, statement{Value: c.Value, Description: description(c, all)})
 		} else {
-			groups[i].Reasons = append(groups[i].Reasons, c)
+			groups[i].Reasons = append(groups[i].Reasons, statement{c.Value, description(c, all), resolution(c.Value, heading, sections)})
 		}
 	}
 	return groups
@@ -102,32 +100,8 @@ func headingOf(c constant, kinds []string) string {
 	return "All kinds"
 }
 
-// markdown returns the tables of a group.
-func (group stated) markdown(provider string, sections []string, all []constant) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n### %s: %s\n", title(provider), group.Heading)
-	if group.Heading == "Not used" {
-		b.WriteString("\nThe provider does not set these under these names. They exist for code that compiles against the API of upstream's provider.\n")
-	}
-	if len(group.Conditions) > 0 {
-		rows := make([][]string, len(group.Conditions))
-		for i, c := range group.Conditions {
-			rows[i] = []string{code(c.Value), text(statement(c, all))}
-		}
-		b.WriteString("\n" + table([]string{"Condition", "Description"}, rows))
-	}
-	if len(group.Reasons) > 0 {
-		rows := make([][]string, len(group.Reasons))
-		for i, c := range group.Reasons {
-			rows[i] = []string{code(c.Value), text(statement(c, all)), resolution(c.Value, group.Heading, sections)}
-		}
-		b.WriteString("\n" + table([]string{"Reason", "Description", "What to do"}, rows))
-	}
-	return b.String()
-}
-
-// statement returns the comment of a constant without its name, and with the values of other constants.
-func statement(c constant, all []constant) string {
+// description returns the comment of a constant without its name, and with the values of other constants.
+func description(c constant, all []constant) string {
 	doc := withValues(strings.TrimPrefix(strings.TrimPrefix(c.Doc, c.Name+" "), "is "), c, all)
 	if doc == "" {
 		return ""

@@ -5,7 +5,6 @@ package site
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,8 +31,8 @@ type flagSection struct {
 // flagHelp is what a program prints about a flag.
 type flagHelp struct{ Short, Name, Type, Default, Usage string }
 
-// isManager reports whether a program has the flags of shared/manager: the only sections of its help are without a heading.
-func (p program) isManager() bool { return len(p.Sections) == 1 && p.Sections[0].Heading == "" }
+// IsManager reports whether a program has the flags of shared/manager: the only sections of its help are without a heading.
+func (p program) IsManager() bool { return len(p.Sections) == 1 && p.Sections[0].Heading == "" }
 
 // flagsPage returns the page of the flags. It runs the programs: no other source has the flags that libraries add.
 func flagsPage(root string) (map[string]string, error) {
@@ -46,45 +45,28 @@ func flagsPage(root string) (map[string]string, error) {
 		return nil, err
 	}
 	common := commonFlags(programs)
-	var b strings.Builder
-	b.WriteString("# Flags\n\nThe flags of every program, as `--help` prints them. A flag without a default is empty or 0.\n")
-	fmt.Fprintf(&b, "\n## All managers\n\nThe manager of each provider and of Harvester's load balancers has these flags.\n\n%s", flagTable(common))
-	for _, p := range programs {
-		fmt.Fprintf(&b, "\n## %s\n\n", p.Name)
-		if p.isManager() {
-			b.WriteString("In addition to the [flags of all managers](#all-managers):\n\n" + p.tables(common))
+	for i := range programs {
+		if programs[i].IsManager() {
+			programs[i].omit(common)
 		} else {
-			b.WriteString(p.tables(nil))
+			programs[i].omit(nil)
 		}
 	}
-	for i, p := range commands {
-		fmt.Fprintf(&b, "\n## %s\n\n", p.Name)
-		if i == 0 {
-			b.WriteString("Every subcommand has these flags, too.\n\n" + p.tables(nil))
-		} else {
-			b.WriteString(cmp.Or(p.tables(commands[0].Sections[0].Flags), "It has no flags of its own.\n"))
-		}
+	inherited := slices.Clone(commands[0].Sections[0].Flags)
+	commands[0].omit(nil)
+	for i := range commands[1:] {
+		commands[1+i].omit(inherited)
 	}
-	return map[string]string{"flags.md": b.String()}, nil
+	page, err := fill("flags.md", map[string]any{"Common": common, "Programs": append(programs, commands...)})
+	return map[string]string{"flags.md": page}, err
 }
 
-// tables returns the tables of the flags of a program that are not known.
-func (p program) tables(known []flagHelp) string {
-	var left []flagSection
-	for _, s := range p.Sections {
-		s.Flags = slices.DeleteFunc(slices.Clone(s.Flags), func(f flagHelp) bool { return f.Name == "help" || slices.Contains(known, f) })
-		if len(s.Flags) > 0 {
-			left = append(left, s)
-		}
+// omit removes known flags, that for the help, and sections without others.
+func (p *program) omit(known []flagHelp) {
+	for i, s := range p.Sections {
+		p.Sections[i].Flags = slices.DeleteFunc(s.Flags, func(f flagHelp) bool { return f.Name == "help" || slices.Contains(known, f) })
 	}
-	if len(left) == 1 {
-		return flagTable(left[0].Flags)
-	}
-	var all []string
-	for _, s := range left {
-		all = append(all, "### "+s.Heading+"\n\n"+flagTable(s.Flags))
-	}
-	return strings.Join(all, "\n")
+	p.Sections = slices.DeleteFunc(p.Sections, func(s flagSection) bool { return len(s.Flags) == 0 })
 }
 
 // programs returns the programs of the providers with their flags: the manager of each provider, and what is in its folder cmd.
@@ -143,13 +125,19 @@ func pluginCommands(root string) ([]program, error) {
 
 // help returns the help of the program in a folder, or of its subcommand.
 func help(root, folder string, command ...string) (string, error) {
-	run := exec.Command("go", slices.Concat([]string{"run", "."}, command, []string{"--help"})...) //nolint:noctx // the programs end by themselves
-	run.Dir = filepath.Join(root, filepath.FromSlash(folder))
+	printed, err := runGo(filepath.Join(root, filepath.FromSlash(folder)), slices.Concat([]string{"run", "."}, command, []string{"--help"})...)
+	if err == nil && len(parseHelp(printed)) == 0 {
+		err = fmt.Errorf("the program in %s prints no flags:\n%s", folder, printed)
+	}
+	return printed, err
+}
+
+// runGo returns what the go command, or the program that it runs, prints in a folder.
+func runGo(folder string, arguments ...string) (string, error) {
+	run := exec.Command("go", arguments...) //nolint:noctx // the go command and programs of the repository, which end by themselves
+	run.Dir = folder
 	run.Env = environment()
 	output, err := run.CombinedOutput()
-	if err == nil && len(parseHelp(string(output))) == 0 {
-		err = errors.New("it prints no flags")
-	}
 	if err != nil {
 		return "", fmt.Errorf("running %s in %s: %w\n%s", run, folder, err, output)
 	}
@@ -206,20 +194,8 @@ func (f *flagHelp) cutDefault() {
 
 // commonFlags returns the flags that all managers have, with the same default and usage.
 func commonFlags(programs []program) []flagHelp {
-	managers := slices.DeleteFunc(slices.Clone(programs), func(p program) bool { return !p.isManager() })
+	managers := slices.DeleteFunc(slices.Clone(programs), func(p program) bool { return !p.IsManager() })
 	return slices.DeleteFunc(slices.Clone(managers[0].Sections[0].Flags), func(f flagHelp) bool {
 		return slices.ContainsFunc(managers, func(p program) bool { return !slices.Contains(p.Sections[0].Flags, f) })
 	})
-}
-
-func flagTable(flags []flagHelp) string {
-	rows := make([][]string, len(flags))
-	for i, f := range flags {
-		name := code("--" + f.Name)
-		if f.Short != "" {
-			name += ", " + code("-"+f.Short)
-		}
-		rows[i] = []string{name, text(f.Type), code(f.Default), text(f.Usage)}
-	}
-	return table([]string{"Flag", "Type", "Default", "Description"}, rows)
 }

@@ -20,55 +20,28 @@ type key struct {
 	Folders       []string
 }
 
+// Former returns the former name of the key, if it has one.
+func (k key) Former() string { return faultlinev1.FormerName(k.Name) }
+
 // labelsPage returns the page of the labels, annotations, finalizers and taints.
 func labelsPage(root string) (map[string]string, error) {
 	keys, err := readKeys(root)
 	if err != nil {
 		return nil, err
 	}
-	var b strings.Builder
-	b.WriteString("# Labels, annotations and finalizers\n\nThe keys that Faultline writes or reads, from its code. " +
-		"Those in *Used by* are the parts of Faultline that define them: `shared` is used by all providers.\n")
-	for _, group := range []struct{ heading, about, contains string }{
-		{"Faultline", "Keys of Faultline's own. Objects that still have a former name keep working: Faultline reads both.", "faultline"},
-		{"Infrastructure providers", "Keys of the providers' API group. Upstream's provider uses some of them, too: objects keep them after a takeover.",
-			"infrastructure.cluster.x-k8s.io"},
-		{"Other projects", "Keys that other projects define, among them Cluster API, Metal3, Harvester, KubeVirt, kube-vip and Kubernetes.", ""},
-	} {
-		var of []key
-		of, keys = split(keys, group.contains)
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", group.heading, group.about, keyTable(of))
-	}
-	return map[string]string{"labels.md": b.String()}, nil
-}
-
-// split returns the keys whose name contains a text, and the others.
-func split(keys []key, text string) (with, without []key) {
+	var by struct{ Ours, Providers, Others []key }
 	for _, k := range keys {
-		if strings.Contains(k.Name, text) {
-			with = append(with, k)
-		} else {
-			without = append(without, k)
+		switch {
+		case strings.Contains(k.Name, "faultline"):
+			by.Ours = append(by.Ours, k)
+		case strings.Contains(k.Name, "infrastructure.cluster.x-k8s.io"):
+			by.Providers = append(by.Providers, k)
+		default:
+			by.Others = append(by.Others, k)
 		}
 	}
-	return with, without
-}
-
-// keyTable returns the table of keys, with their former names if they have any.
-func keyTable(keys []key) string {
-	header := []string{"Key", "Type", "On", "Description", "Used by"}
-	renamed := slices.ContainsFunc(keys, func(k key) bool { return faultlinev1.FormerName(k.Name) != "" })
-	if renamed {
-		header = append(header, "Former name")
-	}
-	rows := make([][]string, len(keys))
-	for i, k := range keys {
-		rows[i] = []string{code(k.Name), k.Type, text(k.Objects), text(k.Does), codes(k.Folders)}
-		if renamed {
-			rows[i] = append(rows[i], code(faultlinev1.FormerName(k.Name)))
-		}
-	}
-	return table(header, rows)
+	page, err := fill("labels.md", by)
+	return map[string]string{"labels.md": page}, err
 }
 
 // readKeys returns the keys of the code in the order of their names.

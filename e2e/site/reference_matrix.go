@@ -24,38 +24,37 @@ import (
 
 // matrixPage returns the page of the versions that the project is built and tested with.
 func matrixPage(root string) (map[string]string, error) {
-	var b strings.Builder
-	b.WriteString("# Support matrix\n\nThe versions that Faultline is built and tested with, from its `go.mod` files, constants and templates. " +
-		"Tests run against the simulators of [vCenter](../providers/vsphere/simulator/README.md), [hosts](../providers/metal3/simulator/README.md) " +
-		"and [Harvester](../providers/harvester/simulator/README.md), not against real ones. [Releases](../RELEASE.md) describes which versions are supported.\n")
-	for _, part := range []func(root string) (string, error){clusterAPIVersions, infrastructureVersions, testedVersions, libraries, templateVersions} {
-		text, err := part(root)
-		if err != nil {
+	tables := map[string][][]string{}
+	for name, read := range map[string]func(root string) ([][]string, error){
+		"ClusterAPI": clusterAPIVersions, "Infrastructure": infrastructureVersions, "Tested": testedVersions, "Libraries": libraries, "Images": templateVersions,
+	} {
+		var err error
+		if tables[name], err = read(root); err != nil {
 			return nil, err
 		}
-		b.WriteString("\n" + text)
 	}
-	return map[string]string{"support-matrix.md": b.String()}, nil
+	page, err := fill("support-matrix.md", tables)
+	return map[string]string{"support-matrix.md": page}, err
 }
 
-// clusterAPIVersions returns the section of the versions of Cluster API.
-func clusterAPIVersions(root string) (string, error) {
+// clusterAPIVersions returns the rows of the versions of Cluster API.
+func clusterAPIVersions(root string) ([][]string, error) {
 	required, err := requirements(filepath.Join(root, "shared"))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	built := slices.IndexFunc(required, func(r modversion.Version) bool { return r.Path == "sigs.k8s.io/cluster-api" })
 	if built < 0 {
-		return "", fmt.Errorf("shared/go.mod does not require Cluster API")
+		return nil, fmt.Errorf("shared/go.mod does not require Cluster API")
 	}
 	series, err := newestSeries(root)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return "## Cluster API\n\n" + table([]string{"What", "Version", "Defined in"}, append([][]string{
+	return append([][]string{
 		{"Cluster API that the providers are built with", code(required[built].Version), code("shared/go.mod")},
 		{fmt.Sprintf("Contract of release series v%d.%d", series.Major, series.Minor), code(series.Contract), code("providers/*/metadata.yaml")},
-	}, controlPlanes()...)), nil
+	}, controlPlanes()...), nil
 }
 
 // controlPlanes returns the rows of the control-plane providers with which single machines are moved.
@@ -89,8 +88,8 @@ func newestSeries(root string) (clusterctlv1.ReleaseSeries, error) {
 	return newest[0], nil
 }
 
-// infrastructureVersions returns the section of what the providers manage. Each version is found in a file.
-func infrastructureVersions(root string) (string, error) {
+// infrastructureVersions returns the rows of what the providers manage. Each version is found in a file.
+func infrastructureVersions(root string) ([][]string, error) {
 	var rows [][]string
 	for _, one := range []struct{ what, file, pattern string }{
 		{"vCenter: oldest major version with cluster modules", "providers/vsphere/internal/vcenter/modules.go", `firstWithModules = (\d+)`},
@@ -104,34 +103,31 @@ func infrastructureVersions(root string) (string, error) {
 	} {
 		read, err := readSources(root, one.file)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		found := regexp.MustCompile(one.pattern).FindSubmatch(read[0].content)
 		if found == nil {
-			return "", fmt.Errorf("%s has no version that matches %s", one.file, one.pattern)
+			return nil, fmt.Errorf("%s has no version that matches %s", one.file, one.pattern)
 		}
 		rows = append(rows, []string{one.what, code(string(found[1])), code(one.file)})
 	}
-	return "## Infrastructure and workload clusters\n\n**No version of vCenter, ESXi, Ironic, Harvester or Rancher has been tried**, and managers require none, " +
-		"except vCenter for cluster modules. Faultline calls neither ESXi nor Ironic nor Rancher. Workload clusters can have the versions of Kubernetes that " +
-		"[Cluster API supports](https://cluster-api.sigs.k8s.io/reference/versions); machines of tests boot only the one below.\n\n" +
-		table([]string{"What", "Version", "Defined in"}, rows), nil
+	return rows, nil
 }
 
-// testedVersions returns the section of the programs that tests run.
-func testedVersions(root string) (string, error) {
+// testedVersions returns the rows of the programs that tests run.
+func testedVersions(root string) ([][]string, error) {
 	rows := [][]string{
 		{"Kubernetes of management and workload clusters", code(binaries.KubernetesVersion), code("e2e/binaries")},
 		{"etcd", code(binaries.EtcdVersion), code("e2e/binaries")},
 	}
 	files, err := readSources(root, "e2e/go.mod", "e2e/build/*/go.mod")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	for _, file := range files {
 		required, err := requirements(filepath.Join(root, filepath.FromSlash(path.Dir(file.path))))
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		for _, r := range required {
 			// e2e also requires the libraries of the products, which are below.
@@ -140,11 +136,11 @@ func testedVersions(root string) (string, error) {
 			}
 		}
 	}
-	return "## Run by tests and tools\n\nTests of takeovers run upstream's vSphere provider.\n\n" + table([]string{"Program", "Version", "Defined in"}, rows), nil
+	return rows, nil
 }
 
-// libraries returns the section of the libraries of Kubernetes and of the infrastructures that the products are built with.
-func libraries(root string) (string, error) {
+// libraries returns the rows of the libraries of Kubernetes and of the infrastructures that the products are built with.
+func libraries(root string) ([][]string, error) {
 	modules := []string{"shared/api", "shared", plugin}
 	for _, name := range providers(root) {
 		modules = append(modules, "providers/"+name+"/api", "providers/"+name)
@@ -153,7 +149,7 @@ func libraries(root string) (string, error) {
 	for _, module := range modules {
 		required, err := requirements(filepath.Join(root, filepath.FromSlash(module)))
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		for _, r := range required {
 			if regexp.MustCompile(`^(k8s\.io|sigs\.k8s\.io|kubevirt\.io|github\.com/(metal3-io|vmware))/`).MatchString(r.Path) {
@@ -165,7 +161,7 @@ func libraries(root string) (string, error) {
 	for _, r := range slices.SortedFunc(maps.Keys(users), func(a, b modversion.Version) int { return strings.Compare(a.Path, b.Path) }) {
 		rows = append(rows, []string{code(r.Path), code(r.Version), codes(users[r])})
 	}
-	return "## Libraries\n\n" + table([]string{"Module", "Version", "Required by"}, rows), nil
+	return rows, nil
 }
 
 // requirements returns the modules that the go.mod of a folder requires directly, without those of the repository.
@@ -187,11 +183,11 @@ func requirements(folder string) (all []modversion.Version, err error) {
 	return all, nil
 }
 
-// templateVersions returns the section of the images that the templates install, with the defaults of their variables.
-func templateVersions(root string) (string, error) {
+// templateVersions returns the rows of the images that the templates install, with the defaults of their variables.
+func templateVersions(root string) ([][]string, error) {
 	files, err := readSources(root, "templates/*/*.yaml")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	users := map[[3]string][]string{}
 	for _, file := range files {
@@ -206,6 +202,5 @@ func templateVersions(root string) (string, error) {
 	for _, image := range slices.SortedFunc(maps.Keys(users), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) }) {
 		rows = append(rows, []string{code(image[0]), code(image[1]), code(image[2]), codes(users[image])})
 	}
-	return "## Installed by the cluster templates\n\nWhere a [variable](variables.md) is listed, it selects another version.\n\n" +
-		table([]string{"Image", "Default version", "Variable", "Templates"}, rows), nil
+	return rows, nil
 }

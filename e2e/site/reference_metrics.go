@@ -35,13 +35,8 @@ func metricsPage(root string) (map[string]string, error) {
 	}
 	metrics = append(metrics, defined...)
 	slices.SortFunc(metrics, func(a, b metric) int { return strings.Compare(a.Name, b.Name) })
-	rows := make([][]string, len(metrics))
-	for i, m := range metrics {
-		rows[i] = []string{code(m.Name), m.Type, codes(m.Labels), text(m.Help), code(m.Part)}
-	}
-	return map[string]string{"metrics.md": "# Metrics\n\nThe metrics that Faultline's managers define, from the code; `shared` stands for the managers of all providers. " +
-		"They also export those of controller-runtime and of the Go runtime, on the port of the [diagnostics endpoint](ports-rbac.md). " +
-		"[Monitoring](monitoring/README.md) has alerts and a dashboard.\n\n" + table([]string{"Metric", "Type", "Labels", "Description", "Exported by"}, rows)}, nil
+	page, err := fill("metrics.md", metrics)
+	return map[string]string{"metrics.md": page}, err
 }
 
 // domainMetrics returns the metrics of failure domains: their names are known only at run time.

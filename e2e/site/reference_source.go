@@ -7,18 +7,24 @@ import (
 	"cmp"
 	"errors"
 	"go/ast"
-	"go/build"
 	goconstant "go/constant"
 	"go/parser"
 	"go/token"
 	"go/types"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 )
 
 // module is the prefix of the import paths of the repository's packages.
 const module = "github.com/faultline-io/faultline/"
+
+// Modules of other projects whose packages the product's constants and metrics use.
+const (
+	clusterAPIModule = "sigs.k8s.io/cluster-api/api"
+	prometheusModule = "github.com/prometheus/client_golang"
+)
 
 // constant is a string constant of the code.
 type constant struct {
@@ -69,7 +75,8 @@ func comment(group *ast.GenDecl, spec *ast.ValueSpec) string {
 
 // product is the code that is released, with the values of constant expressions.
 type product struct {
-	root string
+	// folders has the folder of the repository, and those of some modules of other projects, by the prefix of import paths.
+	folders map[string]string
 	// files are those of the product, in the order of the folders.
 	files    []sourceFile
 	packages map[string]*sourcePackage // by import path
@@ -89,22 +96,29 @@ type sourceFile struct {
 	syntax       *ast.File
 }
 
-// readProduct reads the code of the product: all but simulators, and packages that import a test library.
+// readProduct reads the code of the product: all but simulators, and packages that import a test library. It finds other projects in the
+// versions that e2e requires.
 func readProduct(root string) (*product, error) {
-	p := &product{root: root, packages: map[string]*sourcePackage{}, info: types.Info{Types: map[ast.Expr]types.TypeAndValue{}}, set: token.NewFileSet()}
+	p := &product{
+		folders: map[string]string{module: root}, packages: map[string]*sourcePackage{},
+		info: types.Info{Types: map[ast.Expr]types.TypeAndValue{}}, set: token.NewFileSet(),
+	}
+	for _, name := range []string{clusterAPIModule, prometheusModule} {
+		printed, err := runGo(filepath.Join(root, "e2e"), "list", "-m", "-f", "{{.Dir}}", name)
+		if err != nil {
+			return nil, err
+		}
+		p.folders[name+"/"] = strings.TrimSpace(printed)
+	}
 	for _, folder := range []string{"shared", "providers", "kubectl-fd"} {
-		err := filepath.WalkDir(filepath.Join(root, folder), func(name string, entry fs.DirEntry, err error) error {
+		err := fs.WalkDir(os.DirFS(root), folder, func(name string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil || !entry.IsDir():
 				return err
 			case entry.Name() == "simulator" || entry.Name() == "simulation":
 				return fs.SkipDir
 			}
-			relative, err := filepath.Rel(root, name)
-			if err != nil {
-				return err
-			}
-			read, err := p.read(module+filepath.ToSlash(relative), name)
+			read, err := p.read(module+name, filepath.Join(root, filepath.FromSlash(name)))
 			if err != nil || read.forTests {
 				return cmp.Or(err, fs.SkipDir)
 			}
@@ -118,29 +132,21 @@ func readProduct(root string) (*product, error) {
 	return p, nil
 }
 
-// Import implements types.Importer for the packages whose constants and types the product's constants and metrics use: its own, and some of
-// other projects in the version that e2e requires.
+// Import implements types.Importer.
 func (p *product) Import(path string) (*types.Package, error) {
-	folder, ours := strings.CutPrefix(path, module)
-	folder = filepath.Join(p.root, filepath.FromSlash(folder))
-	if !ours {
-		if !strings.HasPrefix(path, "sigs.k8s.io/cluster-api/api/") && path != "github.com/prometheus/client_golang/prometheus" {
-			return nil, errors.New("not needed")
+	for prefix, folder := range p.folders {
+		if below, found := strings.CutPrefix(path, prefix); found {
+			read, err := p.read(path, filepath.Join(folder, filepath.FromSlash(below)))
+			if err != nil {
+				return nil, err
+			}
+			return read.checked, nil
 		}
-		found, err := build.Import(path, filepath.Join(p.root, "e2e"), build.FindOnly)
-		if err != nil {
-			return nil, err
-		}
-		folder = found.Dir
 	}
-	read, err := p.read(path, folder)
-	if err != nil {
-		return nil, err
-	}
-	return read.checked, nil
+	return nil, errors.New("not needed")
 }
 
-// read reads the package in a folder. It ignores errors of types: those of packages that Import does not know are missing.
+// read reads the package in a folder. It ignores errors of types: those of packages that Import does not find are missing.
 func (p *product) read(path, folder string) (*sourcePackage, error) {
 	if known := p.packages[path]; known != nil {
 		return known, nil
@@ -152,6 +158,7 @@ func (p *product) read(path, folder string) (*sourcePackage, error) {
 	read := &sourcePackage{}
 	p.packages[path] = read
 	var files []*ast.File
+	definesMetrics := false
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
@@ -161,12 +168,17 @@ func (p *product) read(path, folder string) (*sourcePackage, error) {
 			return nil, err
 		}
 		for _, imported := range parsed.Imports {
-			read.forTests = read.forTests || imported.Path.Value == `"testing"` || imported.Path.Value == `"github.com/onsi/gomega"`
+			switch imported.Path.Value {
+			case `"testing"`, `"github.com/onsi/gomega"`:
+				read.forTests = true
+			case `"` + prometheusModule + `/prometheus"`:
+				definesMetrics = true
+			}
 		}
 		files = append(files, parsed)
 		read.files = append(read.files, sourceFile{strings.TrimPrefix(path, module), filepath.Base(name), parsed})
 	}
-	config := types.Config{Importer: p, Error: func(error) {}, IgnoreFuncBodies: !strings.HasPrefix(path, module)}
+	config := types.Config{Importer: p, Error: func(error) {}, IgnoreFuncBodies: !definesMetrics}
 	read.checked, _ = config.Check(path, p.set, files, &p.info)
 	return read, nil
 }

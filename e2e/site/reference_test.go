@@ -142,5 +142,5 @@ func TestTextAndCodeStayInTheirCell(t *testing.T) {
 	g.Expect(code("^a|b$")).To(Equal("`^a\\|b$`"))
 	g.Expect(code("a`b")).To(Equal("`` a`b ``"))
 	g.Expect(code("")).To(BeEmpty())
-	g.Expect(cells(table([]string{"A", "B"}, [][]string{{code("x|y"), text("1 | 2")}}))).To(ConsistOf(map[string]string{"A": "`x\\|y`", "B": "1 \\| 2"}))
+	g.Expect(cells("| A | B |\n| --- | --- |" + rows([][]string{{code("x|y"), text("1 | 2")}}))).To(ConsistOf(map[string]string{"A": "`x\\|y`", "B": "1 \\| 2"}))
 }

@@ -22,9 +22,13 @@ type variable struct {
 
 // variablesPage returns the page of the variables of the cluster templates.
 func variablesPage(root string) (map[string]string, error) {
-	var b strings.Builder
-	b.WriteString("# Template variables\n\nThe variables of the cluster templates, from the templates. " +
-		"`clusterctl generate cluster --list-variables` prints those of one flavor. A variable without a default has to be set.\n")
+	type row struct{ Name, Default, In, About string }
+	type listed struct {
+		Provider  string
+		Flavors   []string
+		Variables []row
+	}
+	var all []listed
 	for _, name := range providers(root) {
 		variables, flavors, err := readVariables(root, name)
 		if err != nil {
@@ -34,19 +38,19 @@ func variablesPage(root string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows := make([][]string, 0, len(variables))
+		of := listed{Provider: name, Flavors: flavors}
 		for _, variable := range slices.Sorted(maps.Keys(variables)) {
 			v := variables[variable]
 			in := "all"
 			if slices.ContainsFunc(flavors, func(flavor string) bool { return !slices.Contains(v.Flavors, flavor) }) {
 				in = codes(v.Flavors)
 			}
-			rows = append(rows, []string{code(variable), defaults(*v), in, about[explained(variable)]})
+			of.Variables = append(of.Variables, row{variable, defaults(*v), in, about[explained(variable)]})
 		}
-		fmt.Fprintf(&b, "\n## %s\n\nFlavors: %s. See [the templates](../templates/%s/README.md).\n\n%s",
-			title(name), codes(flavors), name, table([]string{"Variable", "Default", "Flavors", "Description"}, rows))
+		all = append(all, of)
 	}
-	return map[string]string{"variables.md": b.String()}, nil
+	page, err := fill("variables.md", all)
+	return map[string]string{"variables.md": page}, err
 }
 
 // readVariables returns the variables of a provider by name, and its flavors.

@@ -18,7 +18,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/version"
+	"golang.org/x/mod/semver"
 
 	"github.com/faultline-io/faultline/e2e/tool"
 )
@@ -65,7 +65,13 @@ func (s Site) Build(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := s.write(source, settings(address, folder, s.Version)); err != nil {
+	settings, err := fill("hugo.json", map[string]string{
+		"Address": address, "Version": s.Version, "Themes": filepath.Dir(folder), "Theme": filepath.Base(folder), "Repository": repository,
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := s.write(source, settings); err != nil {
 		return "", err
 	}
 	built := filepath.Join(source, "public")
@@ -133,24 +139,12 @@ func versions(folder string) ([]string, error) {
 			names = append(names, entry.Name())
 		}
 	}
-	slices.SortStableFunc(names, func(a, b string) int {
-		first, noFirst := version.ParseSemantic(a)
-		second, noSecond := version.ParseSemantic(b)
-		switch {
-		case noFirst != nil && noSecond != nil:
-			return 0
-		case noFirst != nil:
-			return 1
-		case noSecond != nil || second.LessThan(first):
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(names, func(a, b string) int { return semver.Compare(b, a) }) // Other names are less than any version.
 	return names, nil
 }
 
-// write writes the source of the site for Hugo.
-func (s Site) write(folder string, settings map[string]any) error {
+// write writes the source of the site for Hugo, with its configuration.
+func (s Site) write(folder, settings string) error {
 	generated, err := Reference(s.Root)
 	if err != nil {
 		return err
@@ -163,9 +157,7 @@ func (s Site) write(folder string, settings map[string]any) error {
 	if err != nil {
 		return err
 	}
-	if files["hugo.json"], err = encode(settings); err != nil {
-		return err
-	}
+	files["hugo.json"] = []byte(settings)
 	for name, text := range files {
 		name = filepath.Join(folder, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -238,33 +230,6 @@ func (p page) source(pages []page) string {
 		}
 	}
 	return path.Join("content", p.Path+".md")
-}
-
-// settings returns the configuration of Hugo.
-func settings(address, folder, release string) map[string]any {
-	type object = map[string]any
-	return object{
-		"baseURL": address, "title": "Faultline " + release, "themesDir": filepath.Dir(folder), "theme": filepath.Base(folder),
-		"disableKinds": []string{"taxonomy", "term", "rss"},
-		"markup": object{
-			"highlight": object{"noClasses": false},
-			"goldmark": object{
-				"parser":     object{"autoHeadingIDType": "github"},
-				"extensions": object{"typographer": object{"disable": true}}, // It turns the two dashes of a flag into one.
-			},
-		},
-		"menus": object{"main": []object{
-			{"name": "Search", "weight": 1, "params": object{"type": "search"}},
-			{"name": "Source", "weight": 2, "url": repository, "params": object{"icon": "github"}},
-		}},
-		"params": object{
-			"version": release,
-			"navbar":  object{"displayLogo": false},
-			"footer":  object{"displayCopyright": false},
-			"page":    object{"width": "full"},
-			"editURL": object{"enable": true},
-		},
-	}
 }
 
 func encode(value any) ([]byte, error) { return json.MarshalIndent(value, "", "  ") }
