@@ -4,8 +4,10 @@
 package release
 
 import (
+	"archive/tar"
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"fmt"
@@ -20,8 +22,6 @@ import (
 	spdxjson "github.com/spdx/tools-golang/json"
 	"github.com/spdx/tools-golang/spdx/v2/common"
 	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
-
-	"github.com/faultline-io/faultline/e2e/tool"
 )
 
 const (
@@ -134,9 +134,17 @@ func programIn(file string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = content.Close() }()
-	member, err := tool.Member(content, func(name string) bool { return strings.TrimSuffix(path.Base(name), ".exe") == programPrefix })
+	plain, err := gzip.NewReader(content)
 	if err != nil {
-		return nil, fmt.Errorf("finding %s: %w", programPrefix, err)
+		return nil, err
 	}
-	return io.ReadAll(member)
+	for archive := tar.NewReader(plain); ; {
+		header, err := archive.Next()
+		if err != nil {
+			return nil, fmt.Errorf("finding %s: %w", programPrefix, err)
+		}
+		if strings.TrimSuffix(path.Base(header.Name), ".exe") == programPrefix {
+			return io.ReadAll(archive)
+		}
+	}
 }
