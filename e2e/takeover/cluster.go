@@ -42,7 +42,7 @@ func (c Cluster) Create(ctx context.Context) error {
 	password, _ := c.VCenter.user.Password()
 	variables := map[string]string{
 		"USERNAME": c.VCenter.user.Username(), "PASSWORD": password,
-		"SERVER": c.VCenter.host(), "THUMBPRINT": c.VCenter.thumbprint(), "TEMPLATE": template,
+		"SERVER": c.VCenter.host(), "THUMBPRINT": c.VCenter.server.CertificateInfo().ThumbprintSHA1, "TEMPLATE": template,
 		"HOST": host, "PORT": strconv.Itoa(port), "VERSION": binaries.KubernetesVersion, "REGION": region,
 	}
 	for i := range datacenters {

@@ -106,8 +106,6 @@ func (v *VCenter) Close() {
 // host returns the server as a VSphereCluster names it.
 func (v *VCenter) host() string { return v.server.URL.Host }
 
-func (v *VCenter) thumbprint() string { return v.server.CertificateInfo().ThumbprintSHA1 }
-
 // makeTemplates turns the virtual machine of each datacenter into a template of the same name.
 func (v *VCenter) makeTemplates(ctx context.Context) error {
 	machines, err := find.NewFinder(v.client.Client).VirtualMachineList(ctx, "/*/vm/*")
