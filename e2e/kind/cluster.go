@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +17,8 @@ import (
 	"sigs.k8s.io/kind/pkg/apis/config/defaults"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	kind "sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/cmd"
+	"sigs.k8s.io/kind/pkg/log"
 
 	"github.com/faultline-io/faultline/e2e/docker"
 	"github.com/faultline-io/faultline/e2e/tool"
@@ -177,5 +180,15 @@ func LoadImages(ctx context.Context, d docker.Docker, node string, images ...str
 }
 
 func (c Cluster) provider() *kind.Provider {
-	return kind.NewProvider(kind.ProviderWithDocker(), kind.ProviderWithLogger(logger{c.Docker.Log}))
+	return kind.NewProvider(kind.ProviderWithDocker(), kind.ProviderWithLogger(logger(c.Docker.Log)))
+}
+
+// logger returns kind's logger, which drops the output of every command, with out in place of standard error; nil means nowhere.
+func logger(out io.Writer) log.Logger {
+	if out == nil {
+		return log.NoopLogger{}
+	}
+	l := cmd.NewLogger()
+	l.(interface{ SetWriter(w io.Writer) }).SetWriter(out)
+	return l
 }

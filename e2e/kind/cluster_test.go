@@ -22,10 +22,10 @@ func TestLoggerOmitsTraces(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	var out strings.Builder
-	l := logger{&out}
+	l := logger(&out)
 	l.V(0).Infof("creating %s", "x")
 	l.V(3).Info("trace")
 	l.Warn("careful")
-	logger{}.Error("nowhere to go")
+	logger(nil).Error("nowhere to go")
 	g.Expect(out.String()).To(Equal("creating x\ncareful\n"))
 }
