@@ -7,7 +7,7 @@
 //   - build, programs: third-party programs, built from Go modules
 //   - NodeImages: the node image of a kind cluster, from Debian packages and those programs
 //   - CertManagerManifest: cert-manager's manifest, from the chart in its module
-//   - Engine: a Docker engine, if none runs, started without systemd, and with cmd/bounded-runc on a host without the full set of
+//   - Engine: a Docker engine, if none runs, started without systemd, and with cmd/bounded-runc for hosts without the full set of
 //     capabilities
 //   - cmd/pause: the program that keeps the namespaces of a pod open
 //

@@ -4,6 +4,7 @@
 package offline
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,24 +16,15 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-func TestCoversAll(t *testing.T) {
+func TestStartedEngineUsesBoundedRunc(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct {
-		bounding, last string
-		want           bool
-	}{
-		{"000001ffffffffff", "40", true},
-		{"000001fffeffffff", "40", false},
-		{"0000003fffffffff", "37", true},
-		{"0000003fffffffff", "40", false},
-	} {
-		g := NewWithT(t)
-		got, err := coversAll("Name:\tx\nCapBnd:\t"+tc.bounding+"\n", tc.last)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(got).To(Equal(tc.want), "%s of %s", tc.bounding, tc.last)
-	}
-	_, err := coversAll("Name:\tx\n", "40")
-	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("no CapBnd")))
+	g := NewWithT(t)
+	e := Engine{Dir: "/cache", BoundedRunc: func(context.Context) (string, error) { return "/clone/bounded-runc", nil }}
+	args, err := e.arguments(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(args).To(Equal([]string{
+		"--pidfile", "/cache/dockerd.pid", "--add-runtime", "bounded=/clone/bounded-runc", "--default-runtime", "bounded",
+	}))
 }
 
 func TestStartable(t *testing.T) {

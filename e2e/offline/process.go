@@ -39,11 +39,8 @@ func (e Engine) start(args []string) (ended <-chan error, err error) {
 	}
 	done := make(chan error, 1)
 	go func() {
-		err := cmd.Wait()
-		if err == nil {
-			err = errors.New("exit status 0")
-		}
-		done <- err
+		_ = cmd.Wait() // The state of the process also describes success.
+		done <- errors.New(cmd.ProcessState.String())
 	}()
 	return done, nil
 }

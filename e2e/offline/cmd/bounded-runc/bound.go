@@ -7,13 +7,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/faultline-io/faultline/e2e/offline/boundingset"
 )
 
 // sysResource is the capability that is needed to lower an OOM score.
@@ -32,17 +32,24 @@ func capabilities() []string {
 
 // missingCapabilities parses /proc/<pid>/status and returns the capabilities that are not in the process's bounding set.
 func missingCapabilities(status string) ([]string, error) {
-	set, err := boundingset.Read(status)
-	if err != nil {
-		return nil, err
-	}
-	var missing []string
-	for bit, name := range capabilities() {
-		if !set.Has(bit) {
-			missing = append(missing, name)
+	for line := range strings.Lines(status) {
+		value, ok := strings.CutPrefix(line, "CapBnd:")
+		if !ok {
+			continue
 		}
+		set, err := strconv.ParseUint(strings.TrimSpace(value), 16, 64)
+		if err != nil {
+			return nil, fmt.Errorf("reading the bounding set: %w", err)
+		}
+		var missing []string
+		for bit, name := range capabilities() {
+			if set&(1<<bit) == 0 {
+				missing = append(missing, name)
+			}
+		}
+		return missing, nil
 	}
-	return missing, nil
+	return nil, errors.New("reading the bounding set: no CapBnd found")
 }
 
 // descriptions returns the files that describe the process to run: the bundle's config.json if runc creates a container, the process file

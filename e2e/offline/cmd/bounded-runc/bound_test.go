@@ -21,9 +21,9 @@ func TestMissingCapabilities(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(got).To(Equal(want), status)
 	}
-	for _, status := range []string{"", "CapBnd:\tnone\n"} {
+	for status, message := range map[string]string{"": "no CapBnd", "CapBnd:\tnone\n": "reading the bounding set"} {
 		_, err := missingCapabilities(status)
-		NewWithT(t).Expect(err).To(HaveOccurred(), status)
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(message)), status)
 	}
 }
 
