@@ -4,7 +4,6 @@
 package docker
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -82,11 +81,7 @@ func (i Derived) fill(ctx context.Context, d Docker, builder string) error {
 			return err
 		}
 	}
-	var files bytes.Buffer
-	if err := Archive(&files, i.Files); err != nil {
-		return err
-	}
-	if err := d.Feed(ctx, &files, "cp", "-", builder+":/"); err != nil {
+	if err := d.AddFiles(ctx, builder, i.Files); err != nil {
 		return err
 	}
 	return preload(ctx, d, builder, i.Images)

@@ -86,20 +86,33 @@ func (d Docker) Remove(ctx context.Context, names ...string) error {
 	return err
 }
 
-// Pipe streams saved images to the standard input of a command in a container, without a temporary file.
-func (d Docker) Pipe(ctx context.Context, images []string, container string, args ...string) error {
+// FeedFrom runs docker with the arguments and what write writes as its standard input, without a temporary file.
+func (d Docker) FeedFrom(ctx context.Context, write func(io.Writer) error, args ...string) error {
 	reader, writer := io.Pipe()
-	saved := make(chan error, 1)
+	written := make(chan error, 1)
 	go func() {
-		err := d.Stream(ctx, tool.Streams{Out: writer}, program, append([]string{"save"}, images...)...)
+		err := write(writer)
 		_ = writer.CloseWithError(err)
-		saved <- err
+		written <- err
 	}()
-	err := d.Feed(ctx, reader, append([]string{"exec", "--interactive", container}, args...)...)
-	// A save without a reader must not block forever.
+	err := d.Feed(ctx, reader, args...)
+	// Writing without a reader must not block forever.
 	_ = reader.CloseWithError(io.ErrClosedPipe)
-	if saveErr := <-saved; !errors.Is(saveErr, io.ErrClosedPipe) {
-		err = errors.Join(saveErr, err)
+	if writeErr := <-written; err != nil && !errors.Is(writeErr, io.ErrClosedPipe) {
+		err = errors.Join(writeErr, err)
 	}
 	return err
+}
+
+// Pipe streams saved images to the standard input of a command in a container.
+func (d Docker) Pipe(ctx context.Context, images []string, container string, args ...string) error {
+	save := func(w io.Writer) error {
+		return d.Stream(ctx, tool.Streams{Out: w}, program, append([]string{"save"}, images...)...)
+	}
+	return d.FeedFrom(ctx, save, append([]string{"exec", "--interactive", container}, args...)...)
+}
+
+// AddFiles adds files to the file system of a container.
+func (d Docker) AddFiles(ctx context.Context, container string, files []File) error {
+	return d.FeedFrom(ctx, func(w io.Writer) error { return Archive(w, files) }, "cp", "-", container+":/")
 }

@@ -5,7 +5,6 @@ package docker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -50,12 +49,9 @@ func (i Image) Ensure(ctx context.Context, d Docker) (built bool, err error) {
 	if err != nil || have == sum {
 		return false, err
 	}
-	reader, writer := io.Pipe()
-	go func() { _ = writer.CloseWithError(Archive(writer, i.Files)) }()
-	err = d.Feed(ctx, reader, "import",
+	err = d.FeedFrom(ctx, func(w io.Writer) error { return Archive(w, i.Files) }, "import",
 		"--change", fmt.Sprintf("ENTRYPOINT [%q]", i.Entrypoint), "--change", "USER "+i.User, "--change", "WORKDIR /",
 		"--change", fmt.Sprintf("LABEL %s=%s", SourceLabel, sum), "-", i.Name)
-	_ = reader.CloseWithError(errors.New("the import has ended"))
 	if err != nil {
 		return false, fmt.Errorf("building image %s: %w", i.Name, err)
 	}

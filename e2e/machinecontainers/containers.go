@@ -7,7 +7,6 @@
 package machinecontainers
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -64,10 +63,6 @@ func (c Containers) install(ctx context.Context, name string, installed func() (
 	if err != nil {
 		return err
 	}
-	var archive bytes.Buffer
-	if err := docker.Archive(&archive, m.Files); err != nil {
-		return err
-	}
 	if err := c.Docker.Remove(ctx, name); err != nil {
 		return err
 	}
@@ -78,7 +73,7 @@ func (c Containers) install(ctx context.Context, name string, installed func() (
 	if _, err := c.Docker.Run(ctx, append(append(args, m.Arguments...), m.Image)...); err != nil {
 		return err
 	}
-	return c.Docker.Feed(ctx, &archive, "cp", "-", name+":/")
+	return c.Docker.AddFiles(ctx, name, m.Files)
 }
 
 // PowerOff stops a machine, which keeps its disk.
@@ -89,9 +84,6 @@ func (c Containers) PowerOff(ctx context.Context, name string) error {
 	_, err := c.Docker.Run(ctx, "stop", name)
 	return err
 }
-
-// Erase removes a machine with its disk.
-func (c Containers) Erase(ctx context.Context, name string) error { return c.Docker.Remove(ctx, name) }
 
 // State returns Docker's state of the container; "" if it does not exist.
 func (c Containers) State(ctx context.Context, name string) (string, error) {

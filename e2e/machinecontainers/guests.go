@@ -73,7 +73,7 @@ func (c GuestContainers) powerOff(ctx context.Context, vmi *kubevirtv1.VirtualMa
 }
 
 func (c GuestContainers) erase(ctx context.Context, vm *kubevirtv1.VirtualMachine) error {
-	return c.Erase(ctx, c.name(vm.Namespace, vm.Name))
+	return c.Docker.Remove(ctx, c.name(vm.Namespace, vm.Name))
 }
 
 // address returns the address that Docker assigned in place of a DHCP server.

@@ -74,7 +74,7 @@ func (c HostContainers) powerOff(ctx context.Context, host *bmov1alpha1.BareMeta
 }
 
 func (c HostContainers) erase(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
-	return c.Erase(ctx, c.name(host))
+	return c.Docker.Remove(ctx, c.name(host))
 }
 
 // imageOf returns the Docker image that the host must boot.

@@ -134,13 +134,9 @@ func removeSurplus(root string) error {
 
 // importFolder imports a folder unchanged, including owners, as an image.
 func (b NodeImages) importFolder(ctx context.Context, root, name string) error {
-	reader, writer := io.Pipe()
-	go func() {
-		err := b.Docker.Stream(ctx, tool.Streams{Out: writer}, "tar", "-C", root, "--numeric-owner",
+	archive := func(w io.Writer) error {
+		return b.Docker.Stream(ctx, tool.Streams{Out: w}, "tar", "-C", root, "--numeric-owner",
 			"--exclude=./dev/*", "--exclude=./proc/*", "--exclude=./sys/*", "-cf", "-", ".")
-		_ = writer.CloseWithError(err)
-	}()
-	err := b.Docker.Feed(ctx, reader, "import", "-", name)
-	_ = reader.CloseWithError(errors.New("the import has ended"))
-	return err
+	}
+	return b.Docker.FeedFrom(ctx, archive, "import", "-", name)
 }
