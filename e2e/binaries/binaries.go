@@ -150,55 +150,43 @@ func findRoot(dir string) (string, error) {
 	}
 }
 
-// Dir returns the clone's folder of programs: those built from its sources, and links to the shared ones.
+// Dir returns the clone's folder of programs: those built from its sources, and links to the shared ones and to those of Assets. After
+// Ensure it can be passed to envtest as KUBEBUILDER_ASSETS.
 func (b *Builder) Dir() string { return filepath.Join(b.Root, filepath.FromSlash(cacheFolder)) }
 
-// AssetsDir returns the folder to pass to envtest as KUBEBUILDER_ASSETS: the builder's Assets if complete, otherwise the cache, where
-// Ensure links the programs of Assets. The archives of envtest have no scheduler.
-func (b *Builder) AssetsDir() string {
-	for _, name := range Assets() {
-		if b.asset(name) == "" {
-			return b.Dir()
-		}
-	}
-	return b.Assets
-}
-
-// given returns the path of an existing program, or "". If its folder lacks other programs, it links the program into the cache folder.
-func (b *Builder) given(name string) (string, error) {
-	path := b.asset(name)
-	if path == "" || b.AssetsDir() == b.Assets {
-		return path, nil
-	}
-	return path, b.link(name, path)
-}
-
 // asset returns the path of an existing program in Assets, or "". Only programs of Kubernetes and etcd count: others in that folder may
-// be outdated. The cache itself does not count as Assets, because it tracks which programs are up to date.
+// be outdated. The clone's own folder does not count as Assets, because the builder tracks which programs in it are up to date.
 func (b *Builder) asset(name string) string {
-	if b.Assets == "" || filepath.Clean(b.Assets) == b.Dir() || !slices.Contains(append(Assets(), ControllerManager), name) {
+	if b.Assets == "" || !slices.Contains(append(Assets(), ControllerManager), name) {
 		return ""
 	}
 	path := filepath.Join(b.Assets, name)
-	if !executable(path) {
+	if !executable(path) || sameFolder(b.Assets, b.Dir()) {
 		return ""
 	}
 	return path
 }
 
+func sameFolder(a, b string) bool {
+	first, err := os.Stat(a)
+	second, missing := os.Stat(b)
+	return err == nil && missing == nil && os.SameFile(first, second)
+}
+
 // Ensure returns the path of every named program. It first makes the programs that are missing or were made from other sources or by
-// another Go version. It waits last for programs that another process is making.
+// another Go version, and waits for those that another process is making.
 func (b *Builder) Ensure(ctx context.Context, names ...string) (Paths, error) {
-	t, err := b.toolchain(ctx)
+	toolchain, err := b.toolchain(ctx)
 	if err != nil {
 		return nil, err
 	}
 	paths := Paths{}
 	var wanted []program
 	for _, name := range names {
-		if path, err := b.given(name); err != nil {
-			return nil, err
-		} else if path != "" {
+		if path := b.asset(name); path != "" {
+			if err := b.link(name, path); err != nil {
+				return nil, err
+			}
 			paths[name] = path
 			continue
 		}
@@ -206,7 +194,7 @@ func (b *Builder) Ensure(ctx context.Context, names ...string) (Paths, error) {
 		if err != nil {
 			return nil, err
 		}
-		p, err := b.program(r, t)
+		p, err := b.program(r, toolchain)
 		if err != nil {
 			return nil, err
 		}
@@ -218,25 +206,12 @@ func (b *Builder) Ensure(ctx context.Context, names ...string) (Paths, error) {
 
 // makeMissing makes the missing programs one after the other, because each build keeps all cores busy.
 func (b *Builder) makeMissing(ctx context.Context, wanted []program) error {
-	var busy []program
 	for _, p := range wanted {
-		if p.ready() {
-			continue
+		if !p.ready() {
+			if err := b.make(ctx, p); err != nil {
+				return err
+			}
 		}
-		done, err := b.make(ctx, p, false)
-		if err != nil {
-			return err
-		}
-		if !done {
-			busy = append(busy, p)
-		}
-	}
-	for _, p := range busy {
-		if _, err := b.make(ctx, p, true); err != nil {
-			return err
-		}
-	}
-	for _, p := range wanted {
 		if p.Ours {
 			continue
 		}

@@ -64,16 +64,16 @@ func buildFlags(ldflags string) []string {
 }
 
 // compile builds one program into the file fresh. go installs a published module only into its own folder.
-func (b *Builder) compile(ctx context.Context, r tool.Recipe, version, fresh string) (err error) {
+func (b *Builder) compile(ctx context.Context, r tool.Recipe, version, fresh string, env ...string) (err error) {
 	flags := buildFlags(r.Flags(version))
 	if r.Version == "" {
-		_, err := b.module(r.Folder).Go(ctx, append([]string{"build", "-o", fresh}, append(flags, r.Package)...)...)
+		_, err := b.module(r.Folder, env...).Go(ctx, append([]string{"build", "-o", fresh}, append(flags, r.Package)...)...)
 		return err
 	}
 	folder := fresh + ".d"
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	args := append([]string{"install"}, append(flags, r.Package+"@"+r.Version)...)
-	if _, err := b.module("", "GOBIN="+folder).Go(ctx, args...); err != nil {
+	if _, err := b.module("", append(env, "GOBIN="+folder)...).Go(ctx, args...); err != nil {
 		return err
 	}
 	return os.Rename(filepath.Join(folder, filepath.Base(r.Package)), fresh)
@@ -93,8 +93,7 @@ func (b *Builder) Cross(ctx context.Context, arch, folder string, names ...strin
 		}
 		paths[name] = filepath.Join(folder, name)
 		done := b.announce(r, "")
-		args := append([]string{"build", "-o", paths[name]}, append(buildFlags(r.Flags("")), r.Package)...)
-		_, err = b.module(r.Folder, "GOOS=linux", "GOARCH="+arch).Go(ctx, args...)
+		err = b.compile(ctx, r, "", paths[name], "GOOS=linux", "GOARCH="+arch)
 		done()
 		if err != nil {
 			return nil, fmt.Errorf("building %s for %s: %w", name, arch, err)

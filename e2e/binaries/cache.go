@@ -52,11 +52,11 @@ func sharedCache(root string) (string, error) {
 
 // program returns where the program of a recipe is stored. Third-party programs are in the shared cache, in a folder for each version and
 // recipe, so that clones at different commits do not replace each other's programs. Ours are stored in the clone that has their sources.
-func (b *Builder) program(r tool.Recipe, t toolchain) (program, error) {
+func (b *Builder) program(r tool.Recipe, toolchain string) (program, error) {
 	if r.Ours {
 		return program{Recipe: r, path: filepath.Join(b.Dir(), r.Name), lock: filepath.Join(b.Dir(), "."+r.Name+".lock")}, nil
 	}
-	sum, err := b.sourceSum(r, t)
+	sum, err := b.sourceSum(r, toolchain)
 	if err != nil {
 		return program{}, err
 	}
@@ -72,26 +72,25 @@ func executable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// make builds a program under its lock. If another process holds the lock and wait is false, it returns false. It checks
-// again under the lock, because the previous holder has made the same program.
-func (b *Builder) make(ctx context.Context, p program, wait bool) (done bool, err error) {
-	unlock, err := b.lock(ctx, p, wait)
-	if err != nil || unlock == nil {
-		return false, err
+// make builds a program under its lock. It checks again under the lock, because a previous holder may have made
+// the same program.
+func (b *Builder) make(ctx context.Context, p program) error {
+	unlock, err := b.lock(ctx, p)
+	if err != nil {
+		return err
 	}
 	if !p.ready() {
 		err = b.provide(ctx, p)
 	}
-	return true, errors.Join(err, unlock())
+	return errors.Join(err, unlock())
 }
 
-// lock locks a program. Without wait it returns nil if another process holds the lock.
-func (b *Builder) lock(ctx context.Context, p program, wait bool) (unlock func() error, err error) {
+// lock locks a program. It waits while another process holds the lock.
+func (b *Builder) lock(ctx context.Context, p program) (unlock func() error, err error) {
 	if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
 		return nil, fmt.Errorf("creating the cache: %w: set %s to a writable directory", err, CacheVariable)
 	}
-	unlock, err = tool.TryLock(p.lock)
-	if err != nil || unlock != nil || !wait {
+	if unlock, err = tool.TryLock(p.lock); err != nil || unlock != nil {
 		return unlock, err
 	}
 	b.progressf("waiting for another process that builds %s (it holds the lock %s)", p.Name, p.lock)

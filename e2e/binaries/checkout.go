@@ -23,9 +23,7 @@ func (b *Builder) UpstreamMetal3(ctx context.Context) (program, config string, e
 	if _, err := os.Stat(config); b.CAPM3 == "" || err != nil {
 		return "", "", fmt.Errorf("%s is %q: it must be a checkout of cluster-api-provider-metal3, v1.12 or later", CAPM3Variable, b.CAPM3)
 	}
-	if program, err = filepath.Abs(filepath.Join(b.Dir(), UpstreamMetal3)); err != nil {
-		return "", "", err
-	}
+	program = filepath.Join(b.Dir(), UpstreamMetal3)
 	b.progressf("building %s from %s (some minutes the first time)", UpstreamMetal3, b.CAPM3)
 	if _, err := (tool.Module{Folder: folder}).Go(ctx, append(append([]string{"build", "-o", program}, buildFlags("")...), ".")...); err != nil {
 		return "", "", fmt.Errorf("building %s from %s: %w", UpstreamMetal3, b.CAPM3, err)

@@ -19,7 +19,7 @@ import (
 
 // recipe returns how a program is built.
 func (b *Builder) recipe(name string) (tool.Recipe, error) {
-	all := slices.Concat(clusterAPIPrograms(b.CAPI), []tool.Recipe{golangciLint(), upstreamVSphere(b.CAPV), inClusterIPAM()}, harvesterPrograms(), programs.Recipes())
+	all := slices.Concat(clusterAPIPrograms(b.CAPI), singlePrograms(b.CAPV), programs.Recipes())
 	for _, r := range all {
 		if r.Name == name {
 			return r, nil
@@ -41,6 +41,36 @@ func (b *Builder) recipe(name string) (tool.Recipe, error) {
 		names = append(names, r.Name)
 	}
 	return tool.Recipe{}, fmt.Errorf("unknown program %q: must be one of %s, a directory of e2e/cmd, or %s<provider>", name, strings.Join(names, ", "), providerPrefix)
+}
+
+// singlePrograms returns recipes of programs that have nothing in common. upstream is the release of upstream's vSphere provider; "" means
+// the default.
+func singlePrograms(upstream string) []tool.Recipe {
+	const lint = "github.com/golangci/golangci-lint/v2"
+	return []tool.Recipe{
+		{
+			Name: GolangciLint, Package: lint + "/cmd/golangci-lint", Module: lint, Version: "v2.15.0",
+			Flags: tool.NoFlags, Estimate: 3 * time.Minute,
+		},
+		{
+			Name: UpstreamVSphere, Folder: upstreamVSphereFolder(upstream), Package: upstreamVSphereModule, Module: upstreamVSphereModule,
+			Flags:    func(version string) string { return tool.GitVersion(upstreamVSphereModule+"/pkg/version", version) },
+			Estimate: 4 * time.Minute,
+		},
+		{
+			// It reports the version of its own library.
+			Name: InClusterIPAM, Folder: inClusterIPAMFolder, Package: inClusterIPAMModule, Module: inClusterIPAMModule,
+			Flags: tool.NoFlags, Estimate: 2 * time.Minute,
+		},
+		{
+			Name: LoadBalancer, Folder: "providers/harvester", Package: "./cmd/load-balancer",
+			Flags: stamped, Estimate: time.Minute, Ours: true,
+		},
+		{
+			Name: CloudProvider, Folder: "providers/harvester", Package: "./cmd/cloud-provider",
+			Flags: stamped, Estimate: time.Minute, Ours: true,
+		},
+	}
 }
 
 // clusterAPIPrograms returns recipes of Cluster API's managers, which are always built because they are published only in images. version
@@ -82,25 +112,6 @@ func stamped(string) string {
 	return tool.SetStrings(versionPackage, "release", release, "commit", cmp.Or(os.Getenv(CommitVariable), "unknown"))
 }
 
-// harvesterPrograms returns the programs that run next to Harvester's provider: on Harvester and in clusters on it.
-func harvesterPrograms() []tool.Recipe {
-	program := func(name, folder string) tool.Recipe {
-		return tool.Recipe{
-			Name: name, Folder: "providers/harvester", Package: "./cmd/" + folder, Flags: stamped, Estimate: time.Minute, Ours: true,
-		}
-	}
-	return []tool.Recipe{program(LoadBalancer, "load-balancer"), program(CloudProvider, "cloud-provider")}
-}
-
-// upstreamVSphere returns the recipe of the manager that ours takes over from.
-func upstreamVSphere(version string) tool.Recipe {
-	return tool.Recipe{
-		Name: UpstreamVSphere, Folder: upstreamVSphereFolder(version), Package: upstreamVSphereModule, Module: upstreamVSphereModule,
-		Flags:    func(version string) string { return tool.GitVersion(upstreamVSphereModule+"/pkg/version", version) },
-		Estimate: 4 * time.Minute,
-	}
-}
-
 // upstreamVSphereFolder returns the folder of the module that requires a release: the last one for Cluster API's v1beta1 contract, or one
 // for v1beta2.
 func upstreamVSphereFolder(version string) string {
@@ -108,19 +119,4 @@ func upstreamVSphereFolder(version string) string {
 		return "e2e/build/capv"
 	}
 	return "e2e/build/capv-v1beta2"
-}
-
-// inClusterIPAM sets no version flags, because the manager reports the version of its own library.
-func inClusterIPAM() tool.Recipe {
-	return tool.Recipe{
-		Name: InClusterIPAM, Folder: inClusterIPAMFolder, Package: inClusterIPAMModule, Module: inClusterIPAMModule, Flags: tool.NoFlags, Estimate: 2 * time.Minute,
-	}
-}
-
-func golangciLint() tool.Recipe {
-	const module = "github.com/golangci/golangci-lint/v2"
-	return tool.Recipe{
-		Name: GolangciLint, Package: module + "/cmd/golangci-lint", Module: module, Version: "v2.15.0",
-		Flags: tool.NoFlags, Estimate: 3 * time.Minute,
-	}
 }

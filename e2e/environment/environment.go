@@ -83,7 +83,7 @@ func New(ctx context.Context, options Options) (*Environment, error) {
 	if e.programs, err = builder.Ensure(ctx, options.Provider.Describe().ManagementPrograms()...); err != nil {
 		return nil, err
 	}
-	e.assets = builder.AssetsDir()
+	e.assets = builder.Dir()
 	e.source, e.version, err = builder.ClusterAPI(ctx)
 	return e, err
 }

@@ -60,7 +60,7 @@ func Install(ctx context.Context, p Provider, progress io.Writer) (*Installation
 	if err != nil {
 		return nil, err
 	}
-	i.Assets = builder.AssetsDir()
+	i.Assets = builder.Dir()
 	source, version, err := builder.ClusterAPI(ctx)
 	if err != nil {
 		return nil, err

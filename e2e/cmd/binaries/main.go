@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if *printPath {
-		_, err = fmt.Fprintln(stdout, builder.AssetsDir())
+		_, err = fmt.Fprintln(stdout, builder.Dir())
 	}
 	return err
 }
