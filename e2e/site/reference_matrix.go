@@ -164,7 +164,7 @@ func libraries(root string) ([][]string, error) {
 	return rows, nil
 }
 
-// requirements returns the modules that the go.mod of a folder requires directly, without those of the repository.
+// requirements returns the modules that the go.mod of a folder requires directly or for its tools, without those of the repository.
 func requirements(folder string) (all []modversion.Version, err error) {
 	name := filepath.Join(folder, "go.mod")
 	content, err := os.ReadFile(name)
@@ -176,7 +176,8 @@ func requirements(folder string) (all []modversion.Version, err error) {
 		return nil, err
 	}
 	for _, r := range file.Require {
-		if !r.Indirect && !strings.HasPrefix(r.Mod.Path, module) {
+		tool := slices.ContainsFunc(file.Tool, func(t *modfile.Tool) bool { return strings.HasPrefix(t.Path+"/", r.Mod.Path+"/") })
+		if (tool || !r.Indirect) && !strings.HasPrefix(r.Mod.Path, module) {
 			all = append(all, r.Mod)
 		}
 	}

@@ -2,7 +2,7 @@ module github.com/faultline-io/faultline/e2e/build/capv-v1beta2
 
 go 1.26.0
 
-require sigs.k8s.io/cluster-api-provider-vsphere v1.16.1
+require sigs.k8s.io/cluster-api-provider-vsphere v1.16.1 // indirect
 
 require (
 	cel.dev/expr v0.25.1 // indirect
@@ -111,3 +111,8 @@ replace (
 	github.com/vmware-tanzu/vm-operator/external/ncp => github.com/vmware-tanzu/vm-operator/external/ncp v0.0.0-20240404200847-de75746a9505
 	sigs.k8s.io/cluster-api => sigs.k8s.io/cluster-api v1.13.1
 )
+
+// A release of upstream's provider for vSphere that is for Cluster API's v1beta2 contract, from which ours takes over. What it requires of
+// vm-operator cannot be downloaded under the names that it has there: api v1.10.0 is the same commit, and ncp is as the release before
+// requires it.
+tool sigs.k8s.io/cluster-api-provider-vsphere

@@ -2,7 +2,7 @@ module github.com/faultline-io/faultline/e2e/build/capv
 
 go 1.26.0
 
-require sigs.k8s.io/cluster-api-provider-vsphere v1.15.2
+require sigs.k8s.io/cluster-api-provider-vsphere v1.15.2 // indirect
 
 require (
 	cel.dev/expr v0.24.0 // indirect
@@ -115,3 +115,7 @@ replace (
 	github.com/vmware-tanzu/vm-operator/pkg/constants/testlabels => github.com/vmware-tanzu/vm-operator/pkg/constants/testlabels v1.9.1-0.20251029150609-93918c59a719
 	sigs.k8s.io/cluster-api => sigs.k8s.io/cluster-api v1.12.1
 )
+
+// Upstream's provider for vSphere, from which ours takes over. Of its releases that are for Cluster API's v1beta1 contract this is the
+// last.
+tool sigs.k8s.io/cluster-api-provider-vsphere

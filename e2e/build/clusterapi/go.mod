@@ -2,7 +2,7 @@ module github.com/faultline-io/faultline/e2e/build/clusterapi
 
 go 1.26.0
 
-require sigs.k8s.io/cluster-api v1.14.2
+require sigs.k8s.io/cluster-api v1.14.2 // indirect
 
 require (
 	cel.dev/expr v0.25.2 // indirect
@@ -148,4 +148,12 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
+)
+
+// The Cluster API managers that the demo and the kind cluster run, and clusterctl.
+tool (
+	sigs.k8s.io/cluster-api/bootstrap/kubeadm
+	sigs.k8s.io/cluster-api/cmd/clusterctl
+	sigs.k8s.io/cluster-api/controlplane/kubeadm
+	sigs.k8s.io/cluster-api/core
 )

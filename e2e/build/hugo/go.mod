@@ -4,7 +4,7 @@ go 1.26.0
 
 toolchain go1.26.10
 
-require github.com/gohugoio/hugo v0.165.0
+require github.com/gohugoio/hugo v0.165.0 // indirect
 
 require (
 	cel.dev/expr v0.25.1 // indirect
@@ -186,3 +186,7 @@ require (
 	rsc.io/qr v0.2.0 // indirect
 	software.sslmate.com/src/go-pkcs12 v0.7.0 // indirect
 )
+
+// Hugo, which builds the documentation site, and its theme Hextra. The theme has no Go package, so `go mod tidy` removes its requirement:
+// after it, run `go get github.com/imfing/hextra@VERSION`.
+tool github.com/gohugoio/hugo

@@ -2,7 +2,7 @@ module github.com/faultline-io/faultline/e2e/build/ipam
 
 go 1.26.2
 
-require sigs.k8s.io/cluster-api-ipam-provider-in-cluster v1.1.0
+require sigs.k8s.io/cluster-api-ipam-provider-in-cluster v1.1.0 // indirect
 
 require (
 	cel.dev/expr v0.19.1 // indirect
@@ -94,3 +94,6 @@ require (
 	sigs.k8s.io/structured-merge-diff/v4 v4.6.0 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
+
+// The IPAM provider whose pools tests take addresses of. It is built with another version of Cluster API than everything else here.
+tool sigs.k8s.io/cluster-api-ipam-provider-in-cluster

@@ -2,7 +2,7 @@ module github.com/faultline-io/faultline/e2e/offline/build/certmanager
 
 go 1.26.0
 
-require github.com/cert-manager/cert-manager v1.11.5
+require github.com/cert-manager/cert-manager v1.11.5 // indirect
 
 require (
 	cloud.google.com/go/compute v1.14.0 // indirect
@@ -170,3 +170,11 @@ require (
 )
 
 replace github.com/miekg/dns v1.1.41 => github.com/miekg/dns v1.1.34
+
+// The cert-manager commands that run in the kind cluster. They are built from here because cert-manager replaces a module, which `go
+// install pkg@version` refuses. 1.11 is the last line whose commands are in its root module.
+tool (
+	github.com/cert-manager/cert-manager/cmd/cainjector
+	github.com/cert-manager/cert-manager/cmd/controller
+	github.com/cert-manager/cert-manager/cmd/webhook
+)

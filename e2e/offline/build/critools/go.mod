@@ -2,7 +2,7 @@ module github.com/faultline-io/faultline/e2e/offline/build/critools
 
 go 1.26.2
 
-require sigs.k8s.io/cri-tools v1.36.0
+require sigs.k8s.io/cri-tools v1.36.0 // indirect
 
 require (
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
@@ -90,3 +90,6 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.2 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
+
+// crictl, which nodes have for the people who look into them and for kind, which asks it for images.
+tool sigs.k8s.io/cri-tools/cmd/crictl

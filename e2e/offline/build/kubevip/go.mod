@@ -2,7 +2,7 @@ module github.com/faultline-io/faultline/e2e/offline/build/kubevip
 
 go 1.26.0
 
-require github.com/kube-vip/kube-vip v0.9.1
+require github.com/kube-vip/kube-vip v0.9.1 // indirect
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
@@ -119,3 +119,6 @@ require (
 	sigs.k8s.io/structured-merge-diff/v4 v4.5.0 // indirect
 	sigs.k8s.io/yaml v1.4.0 // indirect
 )
+
+// kube-vip, which holds the address of a control plane.
+tool github.com/kube-vip/kube-vip

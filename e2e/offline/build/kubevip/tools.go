@@ -1,9 +1,0 @@
-// Copyright The Faultline Authors.
-// SPDX-License-Identifier: Apache-2.0
-
-//go:build tools
-
-// Package tools pins kube-vip, which holds the address of a control plane.
-package tools
-
-import _ "github.com/kube-vip/kube-vip"
