@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"k8s.io/client-go/rest"
 
@@ -17,13 +16,11 @@ import (
 )
 
 // APIServerFaults is a proxy that injects faults between a manager and the API server and counts requests. Other clients reach the API
-// server directly. The zero value has no faults.
+// server directly. The zero value has no faults. With nil there is no proxy.
 type APIServerFaults struct {
 	faults []simulation.ProxyFault
-
-	mu    sync.Mutex
-	proxy *simulation.Proxy
-	on    bool
+	proxy  *simulation.Proxy // nil until the manager is started
+	on     bool
 }
 
 // NewAPIServerFaults returns the faults of simulation.ProxyFaults in a comma-separated list of names; nil for an empty list.
@@ -58,23 +55,16 @@ func (d *APIServerFaults) between(ctx context.Context, config *rest.Config) (*re
 		return nil, err
 	}
 	proxy.CountOnly()
-	if err := proxy.Up(ctx); err != nil {
-		return nil, errors.Join(err, proxy.Close())
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.proxy = proxy
+	if err := proxy.Up(ctx); err != nil {
+		return nil, err
+	}
 	return &rest.Config{Host: proxy.URL(), TLSClientConfig: rest.TLSClientConfig{CAData: proxy.Authority()}}, nil
 }
 
-// Set enables or disables the faults. They are disabled at first.
+// Set enables or disables the faults of a manager that was started. They are disabled at first.
 func (d *APIServerFaults) Set(ctx context.Context, on bool) error {
-	if d == nil {
-		return nil
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.on == on || d.proxy == nil {
+	if d == nil || d.on == on {
 		return nil
 	}
 	d.on = on
@@ -86,31 +76,12 @@ func (d *APIServerFaults) Set(ctx context.Context, on bool) error {
 }
 
 // Highest returns the highest rate of requests for one object.
-func (d *APIServerFaults) Highest() simulation.Rate {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.proxy == nil {
-		return simulation.Rate{}
-	}
-	return d.proxy.Highest()
-}
+func (d *APIServerFaults) Highest() simulation.Rate { return d.proxy.Highest() }
 
 // Watches returns the number of watches that the manager has open at the API server.
-func (d *APIServerFaults) Watches() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.proxy == nil {
-		return 0
-	}
-	return len(d.proxy.Watches())
-}
+func (d *APIServerFaults) Watches() int { return len(d.proxy.Watches()) }
 
 func (d *APIServerFaults) close() {
-	if d == nil {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if d.proxy != nil {
 		_ = d.proxy.Close() // It refuses connections from then on.
 	}

@@ -20,9 +20,6 @@ import (
 	"github.com/faultline-io/faultline/shared/ports"
 )
 
-// loopback is the only address that programs of the cluster listen on.
-const loopback = ports.Host
-
 // authority is the cluster's own certificate authority. It signs the serving certificates of the API server and the webhooks, and the
 // administrator's certificate.
 type authority struct {
@@ -50,7 +47,7 @@ func newAuthority() (*authority, error) {
 func (a *authority) serving(name string) (pair, error) {
 	return a.issue(certs.Config{
 		CommonName: name, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		AltNames: certs.AltNames{DNSNames: []string{"localhost"}, IPs: []net.IP{net.ParseIP(loopback)}},
+		AltNames: certs.AltNames{DNSNames: []string{"localhost"}, IPs: []net.IP{net.ParseIP(ports.Host)}},
 	})
 }
 

@@ -8,6 +8,7 @@ package managementcluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,7 +66,7 @@ type Cluster struct {
 	reserved  []*ports.Range
 	fronts    []*APIServerFaults
 	processes []*process
-	managers  map[string]launch
+	managers  map[string]command // that were started, by name
 	failed    chan struct{}
 	failure   error
 	stopOnce  sync.Once
@@ -138,7 +139,7 @@ func newCluster(options Options) (*Cluster, error) {
 		authority:  authority,
 		launcher:   newLauncher(),
 		progress:   progress,
-		managers:   map[string]launch{},
+		managers:   map[string]command{},
 		failed:     make(chan struct{}),
 	}, nil
 }
@@ -183,15 +184,11 @@ func (p *Cluster) bringUp(ctx context.Context, options Options) error {
 
 func (p *Cluster) connect() error {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
-		clusterv1.AddToScheme, bootstrapv1.AddToScheme, controlplanev1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return fmt.Errorf("building the scheme: %w", err)
-		}
+	err := errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme),
+		clusterv1.AddToScheme(scheme), bootstrapv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme))
+	if err != nil {
+		return fmt.Errorf("building the scheme: %w", err)
 	}
-	var err error
 	if p.Client, err = client.NewWithWatch(p.RESTConfig, client.Options{Scheme: scheme}); err != nil {
 		return fmt.Errorf("connecting to the API server: %w", err)
 	}
@@ -270,13 +267,13 @@ func (p *Cluster) Stop() {
 	p.stopOnce.Do(func() {
 		p.mutex.Lock()
 		processes := slices.Clone(p.processes)
-		p.mutex.Unlock()
 		var managers sync.WaitGroup
 		for _, process := range processes {
-			if !p.foundation(process) {
+			if _, manager := p.managers[process.name]; manager {
 				managers.Go(func() { process.stop(stopGrace) })
 			}
 		}
+		p.mutex.Unlock()
 		managers.Wait()
 		for _, front := range p.fronts {
 			front.close()
@@ -290,12 +287,6 @@ func (p *Cluster) Stop() {
 			reserved.Release()
 		}
 	})
-}
-
-// foundation reports whether a process is part of the control plane.
-func (p *Cluster) foundation(process *process) bool {
-	_, ok := p.programs[process.name]
-	return ok && slices.Contains([]string{binaries.Etcd, binaries.APIServer, binaries.ControllerManager}, process.name)
 }
 
 // Self returns the calling process under a given name.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/tool"
+	"github.com/faultline-io/faultline/shared/ports"
 )
 
 // readyEvery is the poll interval for a starting server's readiness.
@@ -107,7 +108,7 @@ func (p *Cluster) apiServerArgs(port int, etcd string) ([]string, error) {
 	}
 	return []string{
 		"--etcd-servers=" + etcd,
-		"--bind-address=" + loopback, "--advertise-address=" + loopback,
+		"--bind-address=" + ports.Host, "--advertise-address=" + ports.Host,
 		"--secure-port=" + strconv.Itoa(port),
 		"--tls-cert-file=" + filepath.Join(dir, "tls.crt"),
 		"--tls-private-key-file=" + filepath.Join(dir, "tls.key"),

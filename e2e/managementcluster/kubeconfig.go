@@ -5,7 +5,6 @@ package managementcluster
 
 import (
 	"fmt"
-	"os"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -22,16 +21,16 @@ func writeKubeconfig(path string, config *rest.Config) error {
 		ClientKeyData:         config.KeyData,
 		Token:                 config.BearerToken,
 	}
-	content, err := clientcmd.Write(clientcmdapi.Config{
+	err := clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{
 			kubeconfigName: {Server: config.Host, CertificateAuthorityData: config.CAData},
 		},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{kubeconfigName: user},
 		Contexts:       map[string]*clientcmdapi.Context{kubeconfigName: {Cluster: kubeconfigName, AuthInfo: kubeconfigName}},
 		CurrentContext: kubeconfigName,
-	})
+	}, path)
 	if err != nil {
 		return fmt.Errorf("writing a kubeconfig: %w", err)
 	}
-	return os.WriteFile(path, content, 0o600)
+	return nil
 }

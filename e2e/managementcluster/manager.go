@@ -60,7 +60,7 @@ func (p *Cluster) prepare(c Component) (manager, error) {
 		if err != nil {
 			return manager{}, fmt.Errorf("preparing %s: %w", c.Name, err)
 		}
-		rendered.objects = append(rendered.objects, deployment)
+		rendered.objects = append(rendered.objects, deployment...)
 	}
 	m := manager{component: c, manifests: rendered}
 	for _, port := range []*int{&m.webhook, &m.health, &m.diagnostics} {
@@ -165,12 +165,12 @@ func (p *Cluster) run(ctx context.Context, m manager) error {
 		env: append(env,
 			"KUBECONFIG="+kubeconfig,
 			"POD_NAMESPACE="+m.manifests.account.Namespace, "POD_NAME="+name, "POD_UID="+name),
-		metrics: "http://" + address(m.diagnostics) + "/metrics",
+		metrics: "http://" + address(m.diagnostics) + "/metrics", health: "http://" + address(m.health) + "/readyz",
 	}
 	if m.component.InPod {
 		run = inPod(run)
 	}
-	ready, err := p.launch(ctx, launch{health: "http://" + address(m.health) + "/readyz", command: run})
+	ready, err := p.launch(ctx, run)
 	if err != nil {
 		return err
 	}
@@ -209,13 +209,13 @@ func (p *Cluster) writeAccountKubeconfig(ctx context.Context, m manager, path st
 	}
 	config := rest.AnonymousClientConfig(p.RESTConfig)
 	if between := m.component.APIServerFaults; between != nil {
+		p.mutex.Lock()
+		p.fronts = append(p.fronts, between)
+		p.mutex.Unlock()
 		var err error
 		if config, err = between.between(ctx, p.RESTConfig); err != nil {
 			return fmt.Errorf("starting the proxy of the API server: %w", err)
 		}
-		p.mutex.Lock()
-		p.fronts = append(p.fronts, between)
-		p.mutex.Unlock()
 	}
 	config.BearerToken = token.Status.Token
 	return writeKubeconfig(path, config)

@@ -28,7 +28,7 @@ type manifests struct {
 	args    []string                     // of the manager's container
 	account types.NamespacedName         // the ServiceAccount that the manager runs as
 	// deployment is the Deployment of the manager.
-	deployment *unstructured.Unstructured
+	deployment *appsv1.Deployment
 }
 
 // render builds the kustomize folder and replaces its ${VARIABLES}, as a release and clusterctl do with the same files.
@@ -113,14 +113,13 @@ func sortOut(objects []*unstructured.Unstructured) (manifests, error) {
 	for _, object := range objects {
 		switch object.GroupVersionKind().GroupKind().String() {
 		case "Deployment.apps":
-			var deployment appsv1.Deployment
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment); err != nil {
+			m.deployment = &appsv1.Deployment{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, m.deployment); err != nil {
 				return manifests{}, fmt.Errorf("reading Deployment %s: %w", object.GetName(), err)
 			}
-			pod := deployment.Spec.Template.Spec
+			pod := m.deployment.Spec.Template.Spec
 			m.args = managerArgs(pod)
 			m.account = types.NamespacedName{Namespace: object.GetNamespace(), Name: pod.ServiceAccountName}
-			m.deployment = object
 		case "Service", "Issuer.cert-manager.io", "Certificate.cert-manager.io":
 		default:
 			m.objects = append(m.objects, object)
@@ -132,24 +131,25 @@ func sortOut(objects []*unstructured.Unstructured) (manifests, error) {
 	return m, nil
 }
 
-// withoutReplicas returns a Deployment that runs nothing. Its images have the tag version, unless that is empty: Cluster API's sources do not
-// contain the version.
-func withoutReplicas(deployment *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
-	deployment = deployment.DeepCopy()
-	if err := unstructured.SetNestedField(deployment.Object, int64(0), "spec", "replicas"); err != nil || version == "" {
-		return deployment, err
-	}
-	path := []string{"spec", "template", "spec", "containers"}
-	containers, _, err := unstructured.NestedSlice(deployment.Object, path...)
-	for _, container := range containers {
-		fields, _ := container.(map[string]any)
-		image, _ := fields["image"].(string)
-		if at := strings.LastIndexByte(image, ':'); at > strings.LastIndexByte(image, '/') {
-			image = image[:at]
+// withoutReplicas makes a Deployment run nothing, and returns it. Its images get the tag version, unless that is empty: Cluster API's sources
+// do not contain the version.
+func withoutReplicas(deployment *appsv1.Deployment, version string) ([]*unstructured.Unstructured, error) {
+	deployment.Spec.Replicas = new(int32(0))
+	containers := deployment.Spec.Template.Spec.Containers
+	for i := range containers {
+		if version != "" {
+			containers[i].Image = tagged(containers[i].Image, version)
 		}
-		fields["image"] = image + ":" + version
 	}
-	return deployment, errors.Join(err, unstructured.SetNestedSlice(deployment.Object, containers, path...))
+	return Untyped([]*appsv1.Deployment{deployment})
+}
+
+// tagged returns an image with another tag.
+func tagged(image, tag string) string {
+	if at := strings.LastIndexByte(image, ':'); at > strings.LastIndexByte(image, '/') {
+		image = image[:at]
+	}
+	return image + ":" + tag
 }
 
 func managerArgs(pod corev1.PodSpec) []string {

@@ -22,4 +22,5 @@ func (p *Cluster) port() (int, error) {
 	return reserved.First, nil
 }
 
+// address returns the address of a port of the only host that programs of the cluster listen on.
 func address(port int) string { return net.JoinHostPort(ports.Host, strconv.Itoa(port)) }

@@ -4,7 +4,6 @@
 package managementcluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +21,7 @@ import (
 const (
 	// stopGrace is the time that a process gets to stop gracefully. The managers use it to log out of the infrastructure.
 	stopGrace = 5 * time.Second
-	// tailBytes is how much of a log is quoted when its process exits unexpectedly.
-	tailBytes = 4 << 10
+	// tailLines is how much of a log is quoted when its process exits unexpectedly.
 	tailLines = 12
 )
 
@@ -34,6 +32,7 @@ type command struct {
 	args    []string
 	env     []string // added to the environment of this process
 	metrics string   // URL of its metrics
+	health  string   // URL of its health endpoint
 }
 
 // process is one running program of the cluster. It has its own process group, so that a Ctrl-C in the terminal reaches only the cluster,
@@ -96,22 +95,14 @@ func (l *launcher) start(ctx context.Context, c command, logs string) (*process,
 }
 
 func (p *process) wait(out io.Closer) {
-	err := p.cmd.Wait()
+	_ = p.cmd.Wait() // The state of the process also describes success.
 	p.mutex.Lock()
 	if !p.stopping {
-		p.exit = fmt.Errorf("%s ended unexpectedly (%w); the end of %s:\n%s", p.name, orSuccess(err), p.log, tail(p.log))
+		p.exit = fmt.Errorf("%s ended unexpectedly (%s); the end of %s:\n%s", p.name, p.cmd.ProcessState, p.log, tail(p.log))
 	}
 	p.mutex.Unlock()
 	_ = out.Close()
 	close(p.ended)
-}
-
-// orSuccess replaces a nil error of Wait.
-func orSuccess(err error) error {
-	if err == nil {
-		return errors.New("exit status 0")
-	}
-	return err
 }
 
 // failure returns how the process exited if that was unexpected, else nil.
@@ -129,11 +120,9 @@ func (p *process) stop(grace time.Duration) {
 	group := -p.cmd.Process.Pid
 	if grace > 0 {
 		_ = syscall.Kill(group, syscall.SIGTERM)
-		timer := time.NewTimer(grace)
-		defer timer.Stop()
 		select {
 		case <-p.ended:
-		case <-timer.C:
+		case <-time.After(grace):
 		}
 	}
 	select {
@@ -147,19 +136,10 @@ func (p *process) stop(grace time.Duration) {
 
 // tail returns the end of a log, indented for use in a message.
 func tail(path string) string {
-	file, err := os.Open(path)
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return "  (" + err.Error() + ")"
 	}
-	defer func() { _ = file.Close() }()
-	if info, err := file.Stat(); err == nil && info.Size() > tailBytes {
-		_, _ = file.Seek(-tailBytes, io.SeekEnd)
-	}
-	content, _ := io.ReadAll(file)
-	lines := bytes.Split(bytes.TrimSpace(content), []byte("\n"))
-	var text strings.Builder
-	for _, line := range lines[max(0, len(lines)-tailLines):] {
-		fmt.Fprintf(&text, "  %s\n", line)
-	}
-	return strings.TrimRight(text.String(), "\n")
+	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+	return "  " + strings.Join(lines[max(0, len(lines)-tailLines):], "\n  ")
 }

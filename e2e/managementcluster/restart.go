@@ -11,13 +11,6 @@ import (
 	"time"
 )
 
-// launch holds what is needed to start and restart a manager.
-type launch struct {
-	command command
-	// health is the address of its health endpoint.
-	health string
-}
-
 // Kill kills a manager without warning, as a power loss of its node does, and returns when it has exited. The cluster does not count it
 // as a failure.
 func (p *Cluster) Kill(name string) error { return p.stopManager(name, 0) }
@@ -43,21 +36,21 @@ func (p *Cluster) stopManager(name string, grace time.Duration) error {
 // Restart restarts a killed manager with the same account, certificate and ports. The returned function waits until it is ready.
 func (p *Cluster) Restart(ctx context.Context, name string) (ready func(context.Context) error, err error) {
 	p.mutex.Lock()
-	l, ok := p.managers[name]
+	manager, ok := p.managers[name]
 	p.mutex.Unlock()
 	if !ok {
 		return nil, fmt.Errorf("restarting %s: no manager has that name", name)
 	}
-	return p.launch(ctx, l)
+	return p.launch(ctx, manager)
 }
 
-func (p *Cluster) launch(ctx context.Context, l launch) (func(context.Context) error, error) {
-	process, err := p.start(ctx, l.command)
+func (p *Cluster) launch(ctx context.Context, manager command) (func(context.Context) error, error) {
+	started, err := p.start(ctx, manager)
 	if err != nil {
 		return nil, err
 	}
 	p.mutex.Lock()
-	p.managers[l.command.name] = l
+	p.managers[manager.name] = manager
 	p.mutex.Unlock()
-	return func(ctx context.Context) error { return ready(ctx, process, http.DefaultClient, l.health) }, nil
+	return func(ctx context.Context) error { return ready(ctx, started, http.DefaultClient, manager.health) }, nil
 }
