@@ -133,9 +133,7 @@ func (c *cluster) report(ctx context.Context, n node, ready bool) error {
 		return nil
 	}
 	for _, component := range staticComponents() {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: metav1.NamespaceSystem, Name: staticPodName(component, n.name),
-		}}
+		pod := staticPod(component, n.name)
 		if err := c.change(ctx, pod, func() { setPodConditions(pod, ready, now) }); err != nil {
 			return err
 		}
@@ -159,10 +157,7 @@ func (c *cluster) removeNode(ctx context.Context, machine string) error {
 		errs = append(errs, c.electLeader(ctx, etcd))
 		c.frontend.setEtcd(etcd, nil)
 		for _, component := range staticComponents() {
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Namespace: metav1.NamespaceSystem, Name: staticPodName(component, n.name),
-			}}
-			errs = append(errs, c.remove(ctx, pod))
+			errs = append(errs, c.remove(ctx, staticPod(component, n.name)))
 		}
 	}
 	errs = append(errs, c.remove(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.name}}))

@@ -10,7 +10,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"net"
 
@@ -86,14 +85,5 @@ func (a *authority) issue(config certs.Config) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("issuing a certificate for %s: %w", config.CommonName, err)
 	}
-	return &tls.Certificate{Certificate: [][]byte{certificate.Raw}, PrivateKey: key}, nil
-}
-
-// encodePair returns the certificate and the key in the format of kubeconfigs.
-func encodePair(pair *tls.Certificate) (certificate, key []byte, err error) {
-	key, err = certs.EncodePrivateKeyPEMFromSigner(pair.PrivateKey)
-	if err != nil {
-		return nil, nil, fmt.Errorf("encoding a key: %w", err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}), key, nil
+	return &tls.Certificate{Certificate: [][]byte{certificate.Raw}, PrivateKey: key, Leaf: certificate}, nil
 }

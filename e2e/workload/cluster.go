@@ -21,6 +21,7 @@ import (
 	inmemoryruntime "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/runtime"
 	inmemoryapi "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/api"
 	inmemoryetcd "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server/etcd"
+	"sigs.k8s.io/cluster-api/util/certs"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -152,13 +153,13 @@ func (c *cluster) restConfig() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	certificate, key, err := encodePair(pair)
+	key, err := certs.EncodePrivateKeyPEMFromSigner(pair.PrivateKey)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("encoding the key of the administrator: %w", err)
 	}
 	return &rest.Config{
 		Host:            "https://" + net.JoinHostPort(c.host, strconv.Itoa(c.port)),
-		TLSClientConfig: rest.TLSClientConfig{CAData: c.pki.cluster.pem(), CertData: certificate, KeyData: key},
+		TLSClientConfig: rest.TLSClientConfig{CAData: c.pki.cluster.pem(), CertData: certs.EncodeCertPEM(pair.Leaf), KeyData: key},
 	}, nil
 }
 

@@ -32,15 +32,7 @@ const (
 	clusterNameField = "spec.clusterName"
 )
 
-// reconciler updates each in-memory cluster from its Machines.
-type reconciler struct {
-	simulator *Simulator
-	client    client.Client
-	// uncached reads Secrets, which are needed only once per cluster.
-	uncached client.Reader
-}
-
-// setUp registers the controller with the manager.
+// setUp registers the controller, which updates each in-memory cluster from its Machines, with the manager.
 func (s *Simulator) setUp(ctx context.Context) error {
 	err := s.manager.GetFieldIndexer().IndexField(ctx, &clusterv1.Machine{}, clusterNameField, func(o client.Object) []string {
 		return []string{o.(*clusterv1.Machine).Spec.ClusterName}
@@ -60,7 +52,7 @@ func (s *Simulator) setUp(ctx context.Context) error {
 			// Several simulators may run in one process.
 			SkipNameValidation: ptr.To(true),
 		}).
-		Complete(&reconciler{simulator: s, client: s.manager.GetClient(), uncached: s.manager.GetAPIReader()})
+		Complete(reconcile.Func(s.reconcile))
 	if err != nil {
 		return fmt.Errorf("setting up the controller: %w", err)
 	}
@@ -83,27 +75,27 @@ func clusterOfAuthority(_ context.Context, o client.Object) []reconcile.Request 
 	return nil
 }
 
-// Reconcile updates one in-memory cluster.
-func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+// reconcile updates one in-memory cluster.
+func (s *Simulator) reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	object := &clusterv1.Cluster{}
-	if err := r.client.Get(ctx, request.NamespacedName, object); err != nil {
+	if err := s.manager.GetClient().Get(ctx, request.NamespacedName, object); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.simulator.forget(request.NamespacedName)
+			s.forget(request.NamespacedName)
 			return ctrl.Result{}, nil
 		}
 		return ctrl.Result{}, fmt.Errorf("reading cluster %s: %w", request.NamespacedName, err)
 	}
-	if ptr.Deref(object.Spec.Paused, false) && r.simulator.pause(object) {
+	if ptr.Deref(object.Spec.Paused, false) && s.pause(object) {
 		return ctrl.Result{}, nil
 	}
-	c, err := r.simulator.adopt(object)
+	c, err := s.adopt(object)
 	if c == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	if ready, err := r.ensurePKI(ctx, c); !ready || err != nil {
+	if ready, err := s.ensurePKI(ctx, c); !ready || err != nil {
 		return ctrl.Result{}, err
 	}
-	machines, err := r.machines(ctx, request.NamespacedName)
+	machines, err := s.machines(ctx, request.NamespacedName)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -127,29 +119,29 @@ func (c *cluster) carryOut(ctx context.Context, d decision) error {
 
 // ensurePKI reads the cluster's authorities, which everything else needs. It returns false while they do not exist; the creation of their
 // Secrets triggers another reconcile.
-func (r *reconciler) ensurePKI(ctx context.Context, c *cluster) (bool, error) {
+func (s *Simulator) ensurePKI(ctx context.Context, c *cluster) (bool, error) {
 	if c.hasPKI() {
 		return true, nil
 	}
 	var p pki
 	for purpose, target := range map[secret.Purpose]**authority{secret.ClusterCA: &p.cluster, secret.EtcdCA: &p.etcd} {
-		s, err := secret.Get(ctx, r.uncached, c.key, purpose)
+		found, err := secret.Get(ctx, s.manager.GetAPIReader(), c.key, purpose) // uncached, because it is read once
 		if apierrors.IsNotFound(err) {
 			return false, nil
 		}
 		if err != nil {
 			return false, fmt.Errorf("reading authority %s of cluster %s: %w", purpose, c.key, err)
 		}
-		if *target, err = authorityFrom(s); err != nil {
+		if *target, err = authorityFrom(found); err != nil {
 			return false, fmt.Errorf("reading authority %s of cluster %s: %w", purpose, c.key, err)
 		}
 	}
 	return true, c.usePKI(ctx, &p)
 }
 
-func (r *reconciler) machines(ctx context.Context, key client.ObjectKey) ([]machine, error) {
+func (s *Simulator) machines(ctx context.Context, key client.ObjectKey) ([]machine, error) {
 	list := &clusterv1.MachineList{}
-	err := r.client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{clusterNameField: key.Name})
+	err := s.manager.GetClient().List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{clusterNameField: key.Name})
 	if err != nil {
 		return nil, fmt.Errorf("listing machines of cluster %s: %w", key, err)
 	}

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -85,9 +87,7 @@ func (f *frontend) Accept() (net.Conn, error) {
 		if f.admit(connection) {
 			return connection, nil
 		}
-		if err := inner.Close(); err != nil {
-			f.log.V(2).Info("A refused connection did not close", "error", err.Error())
-		}
+		_ = inner.Close() // The client notices only that it is closed.
 	}
 }
 
@@ -112,15 +112,11 @@ func (f *frontend) setOpen(open bool) {
 	f.open = open
 	var cut []net.Conn
 	if !open {
-		for c := range f.connections {
-			cut = append(cut, c)
-		}
+		cut = slices.Collect(maps.Keys(f.connections))
 	}
 	f.mu.Unlock()
 	for _, c := range cut {
-		if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			f.log.V(2).Info("A connection did not close", "error", err.Error())
-		}
+		_ = c.Close() // The client may have closed it.
 	}
 }
 

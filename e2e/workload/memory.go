@@ -27,13 +27,10 @@ import (
 // newMemory returns the store for all simulated clusters, which it keeps separate.
 func newMemory() (inmemoryruntime.Manager, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, storagev1.AddToScheme,
-		policyv1.AddToScheme, apiextensionsv1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("registering the workload clusters' types: %w", err)
-		}
+	err := errors.Join(corev1.AddToScheme(scheme), appsv1.AddToScheme(scheme), rbacv1.AddToScheme(scheme), storagev1.AddToScheme(scheme),
+		policyv1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme))
+	if err != nil {
+		return nil, fmt.Errorf("registering the workload clusters' types: %w", err)
 	}
 	return inmemoryruntime.NewManager(scheme), nil
 }
@@ -72,27 +69,23 @@ func (s *Simulator) watchMemory(ctx context.Context, queue workqueue.TypedRateLi
 	if err != nil {
 		return fmt.Errorf("watching nodes: %w", err)
 	}
-	handler := removals{notifier: s.notifier}
-	return errors.Join(pods.AddEventHandler(handler), nodes.AddEventHandler(handler))
+	return errors.Join(pods.AddEventHandler(s.notifier), nodes.AddEventHandler(s.notifier))
 }
 
-// removals enqueues clusters that lose an etcd member.
-type removals struct{ notifier *notifier }
-
-// OnUpdate is called with the store locked, so it must not read from it.
-func (r removals) OnUpdate(group string, _, object client.Object) {
+// OnUpdate enqueues a cluster that loses an etcd member. It is called with the store locked, so it must not read from it.
+func (n *notifier) OnUpdate(group string, _, object client.Object) {
 	_, removed := object.GetAnnotations()[inmemory.EtcdMemberRemoved] // of a Pod
 	if removed || leavesEtcd(object) {
 		namespace, name, _ := strings.Cut(group, "/")
-		r.notifier.notify(client.ObjectKey{Namespace: namespace, Name: name})
+		n.notify(client.ObjectKey{Namespace: namespace, Name: name})
 	}
 }
 
 // OnCreate does nothing.
-func (removals) OnCreate(string, client.Object) {}
+func (*notifier) OnCreate(string, client.Object) {}
 
 // OnDelete does nothing.
-func (removals) OnDelete(string, client.Object) {}
+func (*notifier) OnDelete(string, client.Object) {}
 
 // OnGeneric does nothing.
-func (removals) OnGeneric(string, client.Object) {}
+func (*notifier) OnGeneric(string, client.Object) {}

@@ -13,7 +13,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -47,6 +46,11 @@ func staticComponents() []string {
 
 // staticPodName returns the kubelet's name of a static pod.
 func staticPodName(component, node string) string { return component + "-" + node }
+
+// staticPod returns a static pod without content.
+func staticPod(component, node string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: staticPodName(component, node)}}
+}
 
 // newNode returns the Node that the kubelet of a machine registers.
 func newNode(m machine) *corev1.Node {
@@ -111,21 +115,17 @@ func nodeAddresses(m machine) []corev1.NodeAddress {
 // setNodeConditions sets the conditions that the kubelet reports while it runs, or those that the node controller sets when it stops
 // reporting.
 func setNodeConditions(node *corev1.Node, running bool, now time.Time) {
-	healthy := map[corev1.NodeConditionType]corev1.NodeCondition{
-		corev1.NodeReady:          {Status: corev1.ConditionTrue, Reason: "KubeletReady"},
-		corev1.NodeMemoryPressure: {Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory"},
-		corev1.NodeDiskPressure:   {Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure"},
-		corev1.NodePIDPressure:    {Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID"},
-	}
 	node.Status.Conditions = nil
-	for _, kind := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeReady} {
-		condition := healthy[kind]
+	for _, condition := range []corev1.NodeCondition{
+		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory"},
+		{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure"},
+		{Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID"},
+		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"},
+	} {
 		if !running {
-			condition = corev1.NodeCondition{
-				Status: corev1.ConditionUnknown, Reason: "NodeStatusUnknown", Message: "Kubelet stopped posting node status.",
-			}
+			condition.Status, condition.Reason = corev1.ConditionUnknown, "NodeStatusUnknown"
+			condition.Message = "Kubelet stopped posting node status."
 		}
-		condition.Type = kind
 		condition.LastHeartbeatTime, condition.LastTransitionTime = metav1.NewTime(now), metav1.NewTime(now)
 		node.Status.Conditions = append(node.Status.Conditions, condition)
 	}
@@ -188,19 +188,13 @@ func newNamespaces() []client.Object {
 	return objects
 }
 
-// kubeadmObjects returns the objects that `kubeadm init` creates: its configuration, the rules for joining, and the two add-ons.
+// kubeadmObjects returns the objects that `kubeadm init` creates and Cluster API changes: its configuration and the two add-ons.
 func kubeadmObjects(c *cluster, version string) []client.Object {
 	return []client.Object{
 		&corev1.ConfigMap{
 			ObjectMeta: system("kubeadm-config"),
 			Data:       map[string]string{"ClusterConfiguration": kubeadmConfiguration(c, version)},
 		},
-		&rbacv1.ClusterRole{
-			ObjectMeta: metav1.ObjectMeta{Name: "kubeadm:get-nodes"},
-			Rules:      []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"nodes"}}},
-		},
-		clusterRoleBinding("kubeadm:get-nodes", "kubeadm:get-nodes", "system:bootstrappers:kubeadm:default-node-token"),
-		clusterRoleBinding("kubeadm:cluster-admins", "cluster-admin", "kubeadm:cluster-admins"),
 		&appsv1.DaemonSet{
 			ObjectMeta: system("kube-proxy"),
 			Spec: appsv1.DaemonSetSpec{
@@ -226,14 +220,6 @@ func system(name string) metav1.ObjectMeta {
 func kubeadmConfiguration(c *cluster, version string) string {
 	return fmt.Sprintf("apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nclusterName: %s\ncontrolPlaneEndpoint: %q\nkubernetesVersion: %s\n",
 		c.key.Name, net.JoinHostPort(c.host, strconv.Itoa(c.port)), version)
-}
-
-func clusterRoleBinding(name, role, group string) *rbacv1.ClusterRoleBinding {
-	return &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: uuid.NewUUID()},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
-	}
 }
 
 func podTemplate(app, name, image string) corev1.PodTemplateSpec {

@@ -113,7 +113,7 @@ func (c *cluster) leaveEtcd(ctx context.Context) error {
 
 // removeMember removes the etcd member of a Node, and reports that on the Node.
 func (c *cluster) removeMember(ctx context.Context, node *corev1.Node) error {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: staticPodName(etcdComponent, node.Name)}}
+	pod := staticPod(etcdComponent, node.Name)
 	if err := c.electLeader(ctx, pod.Name); err != nil {
 		return err
 	}

@@ -61,9 +61,6 @@ func (o Options) withDefaults() (Options, error) {
 	if o.PortRange.First < 1 || o.PortRange.Last > 65535 || o.PortRange.First > o.PortRange.Last {
 		return o, fmt.Errorf("port range %d-%d is not a range of TCP ports", o.PortRange.First, o.PortRange.Last)
 	}
-	if o.Log.GetSink() == nil {
-		o.Log = logr.Discard()
-	}
 	return o, nil
 }
 
