@@ -10,23 +10,23 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-// Device is a network card of this machine by its name. It is configured with program ip.
-type Device struct {
+// Card is a network card of this machine by its name. It is configured with program ip.
+type Card struct {
 	Name string
 	Run  tool.Runner
 }
 
-// Take implements Card.
-func (d Device) Take(ctx context.Context, address netip.Addr) error {
-	_, err := d.Run.Run(ctx, "ip", "address", "replace", single(address), "dev", d.Name)
-	return err
+// take adds an address. The card may have it already.
+func (c Card) take(ctx context.Context, address netip.Addr) error {
+	return c.change(ctx, "replace", address)
 }
 
-// Drop implements Card.
-func (d Device) Drop(ctx context.Context, address netip.Addr) error {
-	_, err := d.Run.Run(ctx, "ip", "address", "delete", single(address), "dev", d.Name)
-	return err
+// drop undoes take.
+func (c Card) drop(ctx context.Context, address netip.Addr) error {
+	return c.change(ctx, "delete", address)
 }
 
-// single returns the prefix of a single address.
-func single(address netip.Addr) string { return netip.PrefixFrom(address, address.BitLen()).String() }
+func (c Card) change(ctx context.Context, how string, address netip.Addr) error {
+	_, err := c.Run.Run(ctx, "ip", "address", how, netip.PrefixFrom(address, address.BitLen()).String(), "dev", c.Name)
+	return err
+}

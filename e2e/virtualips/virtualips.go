@@ -25,14 +25,6 @@ import (
 // retry is the interval between attempts.
 const retry = time.Second
 
-// Card is a network card.
-type Card interface {
-	// Take adds an address. The card may have it already.
-	Take(ctx context.Context, address netip.Addr) error
-	// Drop undoes Take.
-	Drop(ctx context.Context, address netip.Addr) error
-}
-
 // Announcer serves the addresses of Services of type LoadBalancer.
 type Announcer struct {
 	client client.WithWatch
@@ -137,7 +129,7 @@ func (a *Announcer) announce(ctx context.Context, wanted map[frontend]bool) erro
 }
 
 func (a *Announcer) open(ctx context.Context, at frontend) error {
-	if err := a.card.Take(ctx, at.address); err != nil {
+	if err := a.card.take(ctx, at.address); err != nil {
 		return fmt.Errorf("adding address %s: %w", at.address, err)
 	}
 	found, err := new(net.ListenConfig).Listen(ctx, "tcp", netip.AddrPortFrom(at.address, uint16(at.port)).String()) //nolint:gosec // Ports fit into uint16.
@@ -159,7 +151,7 @@ func (a *Announcer) close(ctx context.Context, at frontend) error {
 			return err
 		}
 	}
-	return errors.Join(err, a.card.Drop(ctx, at.address))
+	return errors.Join(err, a.card.drop(ctx, at.address))
 }
 
 // backends returns the ready endpoints for a port of the Service in random order.

@@ -9,7 +9,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"sync"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -22,27 +23,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// noted is a card that only records addresses.
-type noted struct {
-	mu  sync.Mutex
-	has map[netip.Addr]bool
-}
-
-func (c *noted) set(address netip.Addr, has bool) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.has[address] = has
-	return nil
-}
-
-func (c *noted) Take(_ context.Context, address netip.Addr) error { return c.set(address, true) }
-func (c *noted) Drop(_ context.Context, address netip.Addr) error { return c.set(address, false) }
-
-func (c *noted) answersFor(address string) func() bool {
-	return func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.has[netip.MustParseAddr(address)]
+// record puts a program ip into the PATH that only records its arguments, and returns how to read them.
+func record(t *testing.T) func() (string, error) {
+	t.Helper()
+	folder := t.TempDir()
+	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
+	calls := filepath.Join(folder, "calls")
+	NewWithT(t).Expect(os.WriteFile(filepath.Join(folder, "ip"), []byte("#!/bin/sh\necho \"$@\" >>"+calls+"\n"), 0o700)).To(Succeed())
+	return func() (string, error) {
+		content, err := os.ReadFile(calls)
+		return string(content), err
 	}
 }
 
@@ -74,7 +64,6 @@ func freePort(t *testing.T, address string) int32 {
 }
 
 func TestLoadBalancerForwardsToEndpointsUntilServiceIsDeleted(t *testing.T) {
-	t.Parallel()
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(time.Minute)
 	const address = "127.0.0.1"
@@ -88,11 +77,11 @@ func TestLoadBalancerForwardsToEndpointsUntilServiceIsDeleted(t *testing.T) {
 		{Addresses: []string{"127.0.0.3"}, Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(false)}},
 	}
 	harvester := fake.NewClientBuilder().WithObjects(service, endpoints).WithStatusSubresource(service).Build()
-	card := &noted{has: map[netip.Addr]bool{}}
+	calls := record(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
-		NewAnnouncer(harvester, card).Run(ctx)
+		NewAnnouncer(harvester, Card{Name: "eth1"}).Run(ctx)
 		close(ended)
 	}()
 
@@ -110,10 +99,10 @@ func TestLoadBalancerForwardsToEndpointsUntilServiceIsDeleted(t *testing.T) {
 	for range 10 { // whichever is tried first
 		g.Expect(ask()).To(Equal("one\n"))
 	}
-	g.Expect(card.answersFor(address)()).To(BeTrue())
+	g.Expect(calls()).To(Equal("address replace 127.0.0.1/32 dev eth1\n"))
 
 	g.Expect(harvester.Delete(ctx, service)).To(Succeed())
-	g.Eventually(card.answersFor(address)).Should(BeFalse())
+	g.Eventually(calls).Should(Equal("address replace 127.0.0.1/32 dev eth1\naddress delete 127.0.0.1/32 dev eth1\n"))
 	_, err := ask()
 	g.Expect(err).To(HaveOccurred())
 	cancel()

@@ -114,7 +114,7 @@ func (o options) answer(ctx context.Context, sim *simulator.Simulator, log io.Wr
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
-		virtualips.NewAnnouncer(sim.Client(), virtualips.Device{Name: o.announce, Run: tool.Runner{Log: log}}).Run(ctx)
+		virtualips.NewAnnouncer(sim.Client(), virtualips.Card{Name: o.announce, Run: tool.Runner{Log: log}}).Run(ctx)
 	})
 	return func() {
 		cancel()
