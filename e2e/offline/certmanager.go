@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -36,11 +37,7 @@ func CertManagerEntrypoint(part string) string { return path.Join("/app/cmd", pa
 
 // CertManagerManifest renders the chart of cert-manager's module with its CRDs, as a release does.
 func CertManagerManifest(source, version, kubernetes string) ([]byte, error) {
-	files, err := chartFiles(source, version)
-	if err != nil {
-		return nil, fmt.Errorf("reading the chart of cert-manager: %w", err)
-	}
-	loaded, err := loader.LoadFiles(files)
+	loaded, err := load(source, version)
 	if err != nil {
 		return nil, fmt.Errorf("reading the chart of cert-manager: %w", err)
 	}
@@ -70,31 +67,30 @@ func render(c *chart.Chart, kubernetes string) (map[string]string, error) {
 	return engine.Render(c, values)
 }
 
-// chartFiles returns the chart as a release packs it: with its version, and with the CRDs, which are in another folder, as an additional
+// load returns the chart as a release packs it: with its version, and with the CRDs, which are in another folder, as an additional
 // template.
-func chartFiles(source, version string) ([]*loader.BufferedFile, error) {
-	root := filepath.Join(source, "deploy", "charts", "cert-manager")
+func load(source, version string) (*chart.Chart, error) {
+	root := os.DirFS(filepath.Join(source, "deploy", "charts", "cert-manager"))
 	var files []*loader.BufferedFile
-	err := filepath.WalkDir(root, func(from string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		content, err := os.ReadFile(from)
-		if err != nil {
-			return err
-		}
-		name := filepath.ToSlash(strings.TrimPrefix(from, root+string(filepath.Separator)))
+		content, err := fs.ReadFile(root, name)
 		if name == unfinished {
 			name, content = "Chart.yaml", withVersion(content, version)
 		}
 		files = append(files, &loader.BufferedFile{Name: name, Data: content})
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	crds, err := definitions(filepath.Join(source, "deploy", "crds"))
-	return append(files, &loader.BufferedFile{Name: "templates/crds.yaml", Data: crds}), err
+	if err != nil {
+		return nil, err
+	}
+	return loader.LoadFiles(append(files, &loader.BufferedFile{Name: "templates/crds.yaml", Data: crds}))
 }
 
 // definitions joins the CRDs into one template.
@@ -121,17 +117,12 @@ func withVersion(description []byte, version string) []byte {
 
 // join writes the rendered files as one manifest, in a fixed order.
 func join(rendered map[string]string) []byte {
-	var names []string
-	for name, content := range rendered {
-		if strings.HasSuffix(name, ".yaml") && strings.TrimSpace(content) != "" {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
 	var out bytes.Buffer
 	_, _ = fmt.Fprintf(&out, "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: %s\n", namespace)
-	for _, name := range names {
-		_, _ = fmt.Fprintf(&out, "---\n%s\n", strings.TrimPrefix(strings.TrimSpace(rendered[name]), "---\n"))
+	for _, name := range slices.Sorted(maps.Keys(rendered)) {
+		if content := strings.TrimSpace(rendered[name]); strings.HasSuffix(name, ".yaml") && content != "" {
+			_, _ = fmt.Fprintf(&out, "---\n%s\n", strings.TrimPrefix(content, "---\n"))
+		}
 	}
 	return out.Bytes()
 }

@@ -6,6 +6,7 @@
 package programs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -80,13 +81,31 @@ func Node() []string {
 
 // Recipes returns the recipes of all programs here.
 func Recipes() []tool.Recipe {
-	return slices.Concat(kubernetesPrograms(), nodePrograms(), containerdPrograms(), certManagerPrograms(), ownPrograms())
+	const criTools = "sigs.k8s.io/cri-tools"
+	return slices.Concat(kubernetesPrograms(), containerdPrograms(), cniPrograms(), certManagerPrograms(), ownPrograms(), []tool.Recipe{
+		{Name: Etcd, Folder: EtcdFolder, Package: ".", Module: EtcdModule, Flags: tool.NoFlags, Estimate: time.Minute},
+		{
+			Name: CoreDNS, Folder: "e2e/offline/build/coredns", Package: ".", Module: "github.com/coredns/coredns",
+			Flags: tool.NoFlags, Estimate: time.Minute,
+		},
+		{
+			Name: Crictl, Folder: "e2e/offline/build/critools", Package: criTools + "/cmd/crictl", Module: criTools,
+			Flags: versionIn(criTools+"/pkg/version", "Version"), Estimate: 30 * time.Second,
+		},
+		{
+			Name: KubeVIP, Folder: KubeVIPFolder, Package: KubeVIPModule, Module: KubeVIPModule,
+			Flags: versionIn("main", "Version"), Estimate: 2 * time.Minute,
+		},
+	})
+}
+
+// versionIn makes a program report its version, which is in a variable of a package.
+func versionIn(pkg, variable string) func(version string) string {
+	return func(version string) string { return tool.SetStrings(pkg, variable, version) }
 }
 
 func kubernetesPrograms() []tool.Recipe {
-	recipes := []tool.Recipe{{
-		Name: Etcd, Folder: EtcdFolder, Package: ".", Module: EtcdModule, Flags: tool.NoFlags, Estimate: time.Minute,
-	}}
+	var recipes []tool.Recipe
 	for name, estimate := range map[string]time.Duration{
 		APIServer: 4 * time.Minute, Kubectl: 30 * time.Second, ControllerManager: time.Minute,
 		Kubeadm: 20 * time.Second, Kubelet: time.Minute, Scheduler: 20 * time.Second, Proxy: 20 * time.Second,
@@ -110,41 +129,17 @@ func ownPrograms() []tool.Recipe {
 	return recipes
 }
 
-// nodePrograms returns the recipes of programs that run only in real clusters.
-func nodePrograms() []tool.Recipe {
+func cniPrograms() []tool.Recipe {
+	const module = "github.com/containernetworking/plugins"
 	var recipes []tool.Recipe
 	for _, plugin := range CNIPlugins() {
-		kind := map[string]string{"host-local": "ipam", "portmap": "meta"}[plugin]
-		if kind == "" {
-			kind = "main"
-		}
-		const module = "github.com/containernetworking/plugins"
+		kind := cmp.Or(map[string]string{"host-local": "ipam", "portmap": "meta"}[plugin], "main")
 		recipes = append(recipes, tool.Recipe{
-			Name: CNI(plugin), Package: fmt.Sprintf("%s/plugins/%s/%s", module, kind, plugin),
-			Module: module, Version: "v1.9.1", Estimate: 10 * time.Second,
-			Flags: func(version string) string {
-				return tool.SetStrings(module+"/pkg/utils/buildversion", "BuildVersion", version)
-			},
+			Name: CNI(plugin), Package: fmt.Sprintf("%s/plugins/%s/%s", module, kind, plugin), Module: module, Version: "v1.9.1",
+			Flags: versionIn(module+"/pkg/utils/buildversion", "BuildVersion"), Estimate: 10 * time.Second,
 		})
 	}
-	return append(recipes,
-		tool.Recipe{
-			Name: Crictl, Folder: "e2e/offline/build/critools", Package: "sigs.k8s.io/cri-tools/cmd/crictl", Module: "sigs.k8s.io/cri-tools",
-			Estimate: 30 * time.Second,
-			Flags: func(version string) string {
-				return tool.SetStrings("sigs.k8s.io/cri-tools/pkg/version", "Version", version)
-			},
-		},
-		tool.Recipe{
-			Name: CoreDNS, Folder: "e2e/offline/build/coredns", Package: ".", Module: "github.com/coredns/coredns",
-			Flags: tool.NoFlags, Estimate: time.Minute,
-		},
-		tool.Recipe{
-			Name: KubeVIP, Folder: KubeVIPFolder, Package: KubeVIPModule, Module: KubeVIPModule,
-			Flags:    func(version string) string { return tool.SetStrings("main", "Version", version) },
-			Estimate: 2 * time.Minute,
-		},
-	)
+	return recipes
 }
 
 func containerdPrograms() []tool.Recipe {
@@ -152,8 +147,8 @@ func containerdPrograms() []tool.Recipe {
 	var recipes []tool.Recipe
 	for _, name := range []string{Containerd, Shim, Ctr} {
 		recipes = append(recipes, tool.Recipe{
-			Name: name, Package: module + "/cmd/" + name, Module: module, Version: "v2.3.4", Estimate: time.Minute,
-			Flags: func(version string) string { return tool.SetStrings(module+"/version", "Version", version) },
+			Name: name, Package: module + "/cmd/" + name, Module: module, Version: "v2.3.4",
+			Flags: versionIn(module+"/version", "Version"), Estimate: time.Minute,
 		})
 	}
 	return recipes
@@ -163,11 +158,8 @@ func certManagerPrograms() []tool.Recipe {
 	var recipes []tool.Recipe
 	for _, part := range CertManagerParts() {
 		recipes = append(recipes, tool.Recipe{
-			Name: CertManager(part), Folder: CertManagerFolder, Package: CertManagerModule + "/cmd/" + part,
-			Module: CertManagerModule, Estimate: time.Minute,
-			Flags: func(version string) string {
-				return tool.SetStrings(CertManagerModule+"/pkg/util", "AppVersion", version)
-			},
+			Name: CertManager(part), Folder: CertManagerFolder, Package: CertManagerModule + "/cmd/" + part, Module: CertManagerModule,
+			Flags: versionIn(CertManagerModule+"/pkg/util", "AppVersion"), Estimate: time.Minute,
 		})
 	}
 	return recipes
