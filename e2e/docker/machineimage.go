@@ -63,8 +63,8 @@ type MachineImages struct {
 	// Programs has machine-init and the simulators. Machine images include kube-vip and pause if those were built; otherwise machines
 	// pull them.
 	Programs binaries.Paths
-	// Kubernetes and KubeVIP are the versions on the machines.
-	Kubernetes, KubeVIP string
+	// KubeVIP is the version of kube-vip on the machines.
+	KubeVIP string
 }
 
 // Machine ensures the image that a machine boots from, a node's image with cloud-init, and returns its name.
@@ -77,12 +77,12 @@ func (b MachineImages) Machine(ctx context.Context, node string) (string, error)
 		preloaded = append(preloaded, i.Name)
 	}
 	// The packages take longest and change least, so they have their own image.
-	base := Derived{Name: machineBaseName + b.Kubernetes, Base: node, Script: installCloudInit, Entrypoint: machineEntrypoint}
+	base := Derived{Name: machineBaseName + binaries.KubernetesVersion, Base: node, Script: installCloudInit, Entrypoint: machineEntrypoint}
 	if err := base.Ensure(ctx, b.Docker); err != nil {
 		return "", err
 	}
 	machine := Derived{
-		Name: MachineImageName + b.Kubernetes, Base: base.Name, Files: b.machineFiles(), Images: preloaded, Entrypoint: machineEntrypoint,
+		Name: MachineImageName + binaries.KubernetesVersion, Base: base.Name, Files: b.machineFiles(), Images: preloaded, Entrypoint: machineEntrypoint,
 	}
 	return machine.Name, machine.Ensure(ctx, b.Docker)
 }

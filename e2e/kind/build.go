@@ -19,12 +19,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/tool"
 )
 
-const (
-	// managerPath is the path of a manager in its image.
-	managerPath = docker.ManagerPath
-	// registry serves most of the published images.
-	registry = "https://registry.k8s.io/v2/"
-)
+// registry serves most of the published images.
+const registry = "https://registry.k8s.io/v2/"
 
 func (e *Environment) startEngine(ctx context.Context, log io.Writer) error {
 	advice, err := offline.RaiseLimits()
@@ -152,7 +148,7 @@ func (e *Environment) buildMachine(ctx context.Context, log io.Writer) error {
 }
 
 func (e *Environment) machineImages(log io.Writer) docker.MachineImages {
-	return docker.MachineImages{Docker: e.docker(log), Programs: e.found.programs, Kubernetes: binaries.KubernetesVersion}
+	return docker.MachineImages{Docker: e.docker(log), Programs: e.found.programs}
 }
 
 // ownImages returns the images in the components of our providers.
@@ -164,7 +160,7 @@ func (e *Environment) ownImages() ([]docker.Image, error) {
 		if err != nil {
 			return nil, err
 		}
-		images = append(images, docker.ProgramImage(name, e.found.programs[binaries.Provider(provider)], managerPath, docker.NonRoot))
+		images = append(images, docker.ProgramImage(name, e.found.programs[binaries.Provider(provider)], docker.ManagerPath, docker.NonRoot))
 	}
 	return images, nil
 }
@@ -200,7 +196,7 @@ func (e *Environment) theirImages(ctx context.Context) ([]docker.Image, error) {
 	}
 	for _, manager := range e.clusterAPIManagers() {
 		name := fmt.Sprintf("registry.k8s.io/cluster-api/%s:%s", manager.image, clusterAPI)
-		images = append(images, docker.ProgramImage(name, e.found.programs[manager.program], managerPath, docker.NonRoot))
+		images = append(images, docker.ProgramImage(name, e.found.programs[manager.program], docker.ManagerPath, docker.NonRoot))
 	}
 	return images, nil
 }

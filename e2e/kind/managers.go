@@ -89,7 +89,7 @@ func (e *Environment) chartImages() ([]docker.Image, error) {
 		if err != nil {
 			return nil, err
 		}
-		images = append(images, docker.ProgramImage(name, e.found.programs[chart], managerPath, docker.NonRoot))
+		images = append(images, docker.ProgramImage(name, e.found.programs[chart], docker.ManagerPath, docker.NonRoot))
 	}
 	return images, nil
 }

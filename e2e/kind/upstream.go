@@ -44,7 +44,7 @@ func (e *Environment) upstreamImage(ctx context.Context) (docker.Image, error) {
 	}
 	program := e.replacing().Upstream
 	name, err := release.OnlyImage(program, components)
-	return docker.ProgramImage(name, e.found.programs[program], managerPath, docker.NonRoot), err
+	return docker.ProgramImage(name, e.found.programs[program], docker.ManagerPath, docker.NonRoot), err
 }
 
 // preferUpstream adds upstream's release to the repository and makes it the one to install.
