@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,19 +39,12 @@ func (b *Builder) sourceSum(r tool.Recipe, toolchain string) (string, error) {
 		return "", err
 	}
 	for _, file := range append(files, filepath.Join(folder, "go.mod"), filepath.Join(folder, "go.sum")) {
-		if err := addFile(hash, file); err != nil {
+		content, err := os.ReadFile(file)
+		if err != nil {
 			return "", fmt.Errorf("identifying the sources of %s: %w", r.Name, err)
 		}
+		_, _ = fmt.Fprintln(hash, filepath.Base(file), len(content))
+		_, _ = hash.Write(content)
 	}
 	return hex.EncodeToString(hash.Sum(nil)), nil
-}
-
-func addFile(w io.Writer, path string) error {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	_, _ = fmt.Fprintln(w, filepath.Base(path), len(content))
-	_, err = w.Write(content)
-	return err
 }

@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if *containers { // The simulator's own guests never boot.
 		delay = -1
 	}
-	chosen, err := inventory(*layout)
+	chosen, datacenter, err := inventory(*layout)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	servers, err := simulator.NewSeveral(max(*vcenters, 1), chosen.layout, append([]simulator.Option{ //nolint:contextcheck // The simulators run until they are closed.
+	servers, err := simulator.NewSeveral(max(*vcenters, 1), chosen, append([]simulator.Option{ //nolint:contextcheck // The simulators run until they are closed.
 		simulator.WithListen(address), simulator.WithGuestDelay(delay),
 	}, faults...)...)
 	if err != nil {
@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	defer stop()
-	if err := tool.PrintVariables(stdout, simulator.TemplateVariables(chosen.datacenter, servers...)); err != nil {
+	if err := tool.PrintVariables(stdout, simulator.TemplateVariables(datacenter, servers...)); err != nil {
 		return err
 	}
 	<-ctx.Done()
@@ -81,20 +81,15 @@ func faultWords() string {
 	return strings.Join(words, ", ")
 }
 
-// choice is a layout and the datacenter that cluster templates use in it.
-type choice struct {
-	layout     simulator.Layout
-	datacenter string
-}
-
-func inventory(name string) (choice, error) {
+// inventory returns a layout and the datacenter that cluster templates use in it.
+func inventory(name string) (layout simulator.Layout, datacenter string, err error) {
 	switch name {
 	case "three-zones":
-		return choice{simulator.ThreeZones(), "dc-1"}, nil
+		return simulator.ThreeZones(), "dc-1", nil
 	case "three-datacenters":
-		return choice{simulator.ThreeDatacenters(), "dc-a"}, nil
+		return simulator.ThreeDatacenters(), "dc-a", nil
 	case "host-groups":
-		return choice{simulator.HostGroups(), "dc-1"}, nil
+		return simulator.HostGroups(), "dc-1", nil
 	}
-	return choice{}, fmt.Errorf("unknown layout %q", name)
+	return simulator.Layout{}, "", fmt.Errorf("unknown layout %q", name)
 }

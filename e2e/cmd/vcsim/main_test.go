@@ -78,22 +78,22 @@ func TestDescribeHasTemplateVariables(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []string{"three-zones", "three-datacenters", "host-groups"} {
 		g := NewWithT(t)
-		chosen, err := inventory(layout)
+		chosen, datacenter, err := inventory(layout)
 		g.Expect(err).NotTo(HaveOccurred())
-		servers, err := simulator.NewSeveral(2, chosen.layout, simulator.WithListen("127.0.0.1:0"))
+		servers, err := simulator.NewSeveral(2, chosen, simulator.WithListen("127.0.0.1:0"))
 		g.Expect(err).NotTo(HaveOccurred())
 		t.Cleanup(func() { simulator.CloseAll(servers) })
 		var out strings.Builder
-		g.Expect(tool.PrintVariables(&out, simulator.TemplateVariables(chosen.datacenter, servers...))).To(Succeed())
+		g.Expect(tool.PrintVariables(&out, simulator.TemplateVariables(datacenter, servers...))).To(Succeed())
 		g.Expect(out.String()).To(And(
 			ContainSubstring("VSPHERE_SERVER="+servers[0].Host()+"\n"),
 			ContainSubstring("VSPHERE_TLS_THUMBPRINT="+servers[0].Thumbprint()+"\n"),
 			ContainSubstring("VSPHERE_SERVER_2="+servers[1].Host()+"\n"),
 			ContainSubstring("VSPHERE_TLS_THUMBPRINT_2="+servers[1].Thumbprint()+"\n"),
-			ContainSubstring("VSPHERE_DATACENTER="+chosen.datacenter+"\n"),
+			ContainSubstring("VSPHERE_DATACENTER="+datacenter+"\n"),
 			HaveSuffix("VSPHERE_ZONE_C_NETWORK=network-c\n"), // the specs wait for it
 		))
 	}
-	_, err := inventory("none")
+	_, _, err := inventory("none")
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("none")))
 }
