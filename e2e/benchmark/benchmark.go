@@ -9,6 +9,7 @@ package benchmark
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -57,8 +58,9 @@ type Suite struct {
 	// Measure returns the scenarios for these numbers of machines. Other is the name of the program to measure instead of our manager,
 	// which may need more of a cluster than ours does; "" measures our manager.
 	Measure func(machines []int, other string) Plan
-	// Scale returns scenarios with a large infrastructure or many clusters.
-	Scale func(size, other string) (Plan, error)
+	// Scale defines the quantities of scenarios with a large infrastructure or many clusters, numbers and durations with their defaults. It
+	// returns a function like Measure, which is called once they are set.
+	Scale func(quantities *flag.FlagSet) func(other string) Plan
 }
 
 // Plan holds the scenarios of one run, in order.
@@ -115,7 +117,12 @@ func (o Options) plan() (Plan, error) {
 		other = filepath.Base(o.Other.Program)
 	}
 	if o.Scale != "" {
-		return suite.Scale(o.Scale, other)
+		quantities := flag.NewFlagSet("scale", flag.ContinueOnError)
+		plan := suite.Scale(quantities)
+		if err := parseScale(o.Scale, quantities); err != nil {
+			return Plan{}, err
+		}
+		return plan(other), nil
 	}
 	machines := o.Machines
 	if len(machines) == 0 {

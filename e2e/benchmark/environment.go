@@ -26,6 +26,8 @@ type Environment struct {
 	runner *runner
 	name   string
 	audit  string
+	// counters count the calls to the infrastructures.
+	counters []counter
 	// closers stop what the scenario started.
 	closers []func()
 }

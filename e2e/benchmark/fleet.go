@@ -22,82 +22,86 @@ import (
 type Fleet[M provider.WithConditions] struct {
 	Client  client.WithWatch
 	Cluster *provider.Cluster
+	// Domains are the failure domains of the machines in turn; "" lets the manager choose.
 	Domains []string
 	// New returns an infrastructure machine with this metadata, List is an empty list of such machines.
 	New  func(metav1.ObjectMeta) M
 	List client.ObjectList
 	// Done reports whether a machine needs no further work, for example because it is provisioned.
 	Done func(M) bool
-	// Check returns an error if a machine is misplaced. It gets the failure domain of each machine by name.
-	Check func(ctx context.Context, domains map[string]string) error
+	// Placements returns all machines in the infrastructure.
+	Placements func(context.Context) ([]provider.Placement, error)
 
-	domains map[string]string
+	domains map[string]string // of each machine
 }
 
-// Machines creates n Machines with bootstrap data and returns their infrastructure machines, which the caller must create.
-func (f *Fleet[M]) Machines(ctx context.Context, n int) ([]M, error) {
-	made, first := make([]M, n), len(f.domains)
+// Prepare implements Infrastructure.
+func (f *Fleet[M]) Prepare(ctx context.Context, n int) (func(context.Context) error, error) {
+	machines, first := make([]M, n), len(f.domains)
 	if f.domains == nil {
 		f.domains = map[string]string{}
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(provider.CreateAtOnce)
-	for i := range made {
+	for i := range machines {
 		name, domain := fmt.Sprintf("%s-%04d", f.Cluster.Name, first+i), f.Domains[i%len(f.Domains)]
 		f.domains[name] = domain
 		group.Go(func() error {
-			meta, err := f.Cluster.CreateMachine(ctx, f.Client, name, domain)
-			made[i] = f.New(meta)
+			meta, err := f.Cluster.CreateMachine(groupCtx, f.Client, name, domain)
+			machines[i] = f.New(meta)
 			return err
 		})
 	}
-	return made, group.Wait()
+	return func(ctx context.Context) error { return f.create(ctx, machines) }, group.Wait()
 }
 
-// Create creates infrastructure machines, waits until each is done and checks their placement.
-func (f *Fleet[M]) Create(ctx context.Context, all []M) error {
+// create creates infrastructure machines, waits until each is done and checks their placement.
+func (f *Fleet[M]) create(ctx context.Context, machines []M) error {
+	names := make([]string, len(machines))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(provider.CreateAtOnce + 1)
-	group.Go(func() error { return f.Await(groupCtx, all, f.Done) })
-	for _, machine := range all {
+	for i, machine := range machines {
+		names[i] = machine.GetName()
+	}
+	group.Go(func() error { return Await(groupCtx, f.Client, f.List, names, f.Done) })
+	for _, machine := range machines {
 		// The watch decodes into its own objects, so this one is not shared.
 		group.Go(func() error { return provider.Create(groupCtx, f.Client, machine) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return f.Check(ctx, f.domains)
+	return f.check(ctx)
 }
 
-// Prepare implements Infrastructure.
-func (f *Fleet[M]) Prepare(ctx context.Context, n int) (func(context.Context) error, error) {
-	all, err := f.Machines(ctx, n)
-	return func(ctx context.Context) error { return f.Create(ctx, all) }, err
-}
-
-// Await waits until done is true for each machine.
-func (f *Fleet[M]) Await(ctx context.Context, all []M, done func(M) bool) error {
-	names := make([]string, 0, len(all))
-	for _, machine := range all {
-		names = append(names, machine.GetName())
+// check verifies that the infrastructure has each machine once, in its failure domain, and no others.
+func (f *Fleet[M]) check(ctx context.Context) error {
+	placements, err := f.Placements(ctx)
+	if err != nil {
+		return err
 	}
-	return Await(ctx, Objects{f.Client, f.List, f.Cluster.Name}, names, done)
+	in := map[string]string{}
+	for _, p := range placements {
+		in[p.Name] = p.Domain
+	}
+	for name, domain := range f.domains {
+		if is, exists := in[name]; !exists || domain != "" && is != domain {
+			return fmt.Errorf("checking placement: machine %s is in %q, want %q", name, is, domain)
+		}
+	}
+	if len(placements) != len(f.domains) {
+		return fmt.Errorf("checking placement: there are %d machines in the infrastructure, want %d", len(placements), len(f.domains))
+	}
+	return nil
 }
 
-// Objects selects the objects of a kind in one namespace, or in all namespaces.
-type Objects struct {
-	Client    client.WithWatch
-	Kind      client.ObjectList
-	Namespace string
-}
-
-// Await watches objects until each of the named ones is done.
-func Await[M provider.WithConditions](ctx context.Context, of Objects, names []string, done func(M) bool) error {
+// Await watches objects of a kind in all namespaces until each of the named ones is done.
+func Await[M provider.WithConditions](ctx context.Context, api client.WithWatch, kind client.ObjectList, names []string, done func(M) bool) error {
 	w := newWaiting(names, done)
 	for len(w.missing) > 0 {
 		// The API server ends watches that cannot keep up with a burst of changes. A new watch begins with the current state of all
 		// objects.
-		changes, err := of.Client.Watch(ctx, of.Kind, client.InNamespace(of.Namespace))
+		changes, err := api.Watch(ctx, kind)
 		if err == nil {
 			w.follow(ctx, changes)
 		}
@@ -164,7 +168,8 @@ func (w *waiting[M]) explain(cause error) error {
 // Batch holds the cost of creating a number of machines at once.
 type Batch struct {
 	Machines int
-	// Seconds is the time until the last machine was ready.
+	// Began is the time of the first creation, and Seconds the time until the last machine was ready.
+	Began   time.Time
 	Seconds float64
 	// Cost includes the work until the manager was idle again.
 	Cost
@@ -182,17 +187,17 @@ func (e *Environment) Batch(ctx context.Context, i Infrastructure, n int) (b Bat
 	if err != nil {
 		return b, err
 	}
-	if err := e.Rest(ctx, i); err != nil {
+	if err := e.Rest(ctx); err != nil {
 		return b, err
 	}
-	b.Cost, err = e.During(ctx, i, func() error {
-		began := time.Now()
+	b.Cost, err = e.During(ctx, func() error {
+		b.Began = time.Now()
 		if err := provision(ctx); err != nil {
 			return err
 		}
-		b.Seconds = time.Since(began).Seconds()
+		b.Seconds = time.Since(b.Began).Seconds()
 		e.Progressf("%d machines are ready after %.1f s", n, b.Seconds)
-		return e.Rest(ctx, i)
+		return e.Rest(ctx)
 	})
 	if err != nil {
 		return b, err

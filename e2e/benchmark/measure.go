@@ -22,24 +22,27 @@ const (
 	// reconcileTotal is controller-runtime's counter of reconciles.
 	reconcileTotal = "controller_runtime_reconcile_total"
 
-	// restFor is how long the manager must do nothing to count as idle, and restLimit bounds the wait for that.
-	restFor   = 1500 * time.Millisecond
-	restLimit = 3 * time.Minute
+	// restFor is how long the manager must do nothing to count as idle.
+	restFor = 1500 * time.Millisecond
 	// restShare is the share of a core that an idle manager may use.
 	restShare = 0.05
 )
 
-// Counted is an infrastructure whose calls can be counted.
-type Counted interface {
-	// Calls counts the calls to the infrastructure's API, if it has its own.
-	Calls() Counts
-	// IsWork distinguishes calls that do work from those that only wait for changes.
-	IsWork(call string) bool
+// counter counts the calls to an infrastructure.
+type counter struct {
+	calls  func() Counts
+	isWork func(call string) bool
+}
+
+// CountCalls adds the calls to an infrastructure's API to the cost. isWork distinguishes calls that do work from those that only wait for
+// changes.
+func (e *Environment) CountCalls(calls func() Counts, isWork func(call string) bool) {
+	e.counters = append(e.counters, counter{calls, isWork})
 }
 
 // Sample returns everything that can be counted of the manager since it started.
-func (e *Environment) Sample(ctx context.Context, w Counted) (Cost, error) {
-	cost, err := e.counted(w)
+func (e *Environment) Sample(ctx context.Context) (Cost, error) {
+	cost, err := e.counted()
 	if err != nil {
 		return Cost{}, err
 	}
@@ -52,9 +55,14 @@ func (e *Environment) Sample(ctx context.Context, w Counted) (Cost, error) {
 	return cost, err
 }
 
-// counted returns what the infrastructure and the API server counted so far. The manager need not run.
-func (e *Environment) counted(w Counted) (cost Cost, err error) {
-	cost.Calls = w.Calls()
+// counted returns what infrastructures and the API server counted so far. The manager need not run.
+func (e *Environment) counted() (cost Cost, err error) {
+	cost.Calls = Counts{}
+	for _, c := range e.counters {
+		for call, n := range c.calls() {
+			cost.Calls[call] += n
+		}
+	}
 	log, err := os.Open(e.audit)
 	if err != nil {
 		return Cost{}, fmt.Errorf("opening the audit log: %w", err)
@@ -65,17 +73,17 @@ func (e *Environment) counted(w Counted) (cost Cost, err error) {
 }
 
 // During returns what the manager did while happens ran.
-func (e *Environment) During(ctx context.Context, w Counted, happens func() error) (Cost, error) {
-	before, err := e.Sample(ctx, w)
+func (e *Environment) During(ctx context.Context, happens func() error) (Cost, error) {
+	before, err := e.Sample(ctx)
 	if err != nil {
 		return Cost{}, err
 	}
-	return e.since(ctx, w, before, happens)
+	return e.since(ctx, before, happens)
 }
 
 // FromStart starts the manager, which has been killed, and returns what it did from its start until happens returned.
-func (e *Environment) FromStart(ctx context.Context, w Counted, happens func() error) (Cost, error) {
-	before, err := e.counted(w)
+func (e *Environment) FromStart(ctx context.Context, happens func() error) (Cost, error) {
+	before, err := e.counted()
 	if err != nil {
 		return Cost{}, err
 	}
@@ -89,14 +97,14 @@ func (e *Environment) FromStart(ctx context.Context, w Counted, happens func() e
 	if err != nil {
 		return Cost{}, err
 	}
-	return e.since(ctx, w, before, happens)
+	return e.since(ctx, before, happens)
 }
 
-func (e *Environment) since(ctx context.Context, w Counted, before Cost, happens func() error) (Cost, error) {
+func (e *Environment) since(ctx context.Context, before Cost, happens func() error) (Cost, error) {
 	if err := happens(); err != nil {
 		return Cost{}, err
 	}
-	after, err := e.Sample(ctx, w)
+	after, err := e.Sample(ctx)
 	return after.Minus(before), err
 }
 
@@ -134,26 +142,27 @@ func (e *Environment) Memory() (now, peak int64, err error) {
 	return process.Memory, process.Peak, err
 }
 
-// Rest waits until the manager is idle: for a while it made no call except the stream's, sent no request and used almost no CPU. A
-// manager other than ours may poll all the time, so Rest only waits for that while.
-func (e *Environment) Rest(ctx context.Context, w Counted) error {
+// Rest waits until the manager is idle: for a while it made no call that does work, sent no request and used almost no CPU. A manager other
+// than ours may poll all the time, so Rest only waits for that while.
+func (e *Environment) Rest(ctx context.Context) error {
 	if e.runner.installation.Other != nil {
 		return provider.Pause(ctx, restFor)
 	}
 	still := &idleDetector{activity: -1}
-	err := wait.PollUntilContextTimeout(ctx, provider.PollInterval, restLimit, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, provider.PollInterval, true, func(context.Context) (bool, error) {
 		log, err := os.Stat(e.audit)
 		if err != nil {
 			return false, fmt.Errorf("looking at the audit log: %w", err)
 		}
+		activity := log.Size()
+		for _, c := range e.counters {
+			activity += int64(c.calls().Sum(c.isWork))
+		}
 		process, err := e.manager()
-		return still.after(log.Size()+int64(w.Calls().Sum(w.IsWork)), process.CPU, time.Now()) > restFor, err
+		return still.after(activity, process.CPU, time.Now()) > restFor, err
 	})
-	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("waiting for the manager to become idle: it is still busy after %s", restLimit)
-	}
 	if err != nil {
-		return provider.Because(ctx, err)
+		return fmt.Errorf("waiting for the manager to become idle: %w", provider.Because(ctx, err))
 	}
 	return nil
 }

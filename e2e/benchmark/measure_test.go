@@ -4,6 +4,7 @@
 package benchmark
 
 import (
+	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -51,4 +52,30 @@ func TestCostMinus(t *testing.T) {
 	g.Expect(after.Minus(before).Calls).To(Equal(Counts{"CloneVM_Task": 3, "WaitForUpdatesEx": 1}))
 	g.Expect(after.Minus(before).CPU).To(Equal(0.5))
 	g.Expect(after.Calls).To(HaveLen(3), "what is compared is left as it is")
+}
+
+func TestParseScale(t *testing.T) {
+	g := NewWithT(t)
+	parse := func(text string) (machines int, watch time.Duration, err error) {
+		quantities := flag.NewFlagSet("scale", flag.ContinueOnError)
+		quantities.IntVar(&machines, "machines", 200, "")
+		quantities.DurationVar(&watch, "watch", time.Minute, "")
+		err = parseScale(text, quantities)
+		return machines, watch, err
+	}
+	for text, want := range map[string]struct {
+		machines int
+		watch    time.Duration
+	}{
+		"1": {200, time.Minute}, "true": {200, time.Minute}, "watch=5s": {200, 5 * time.Second}, "machines=20, watch=5s": {20, 5 * time.Second},
+	} {
+		machines, watch, err := parse(text)
+		g.Expect(err).NotTo(HaveOccurred(), text)
+		g.Expect(machines).To(Equal(want.machines), text)
+		g.Expect(watch).To(Equal(want.watch), text)
+	}
+	for _, wrong := range []string{"machines=", "machines=0", "machines=-1", "vms=3", "watch=5", "watch=0s", ""} {
+		_, _, err := parse(wrong)
+		g.Expect(err).To(HaveOccurred(), wrong)
+	}
 }

@@ -5,7 +5,6 @@ package benchmark
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -29,7 +28,6 @@ const (
 
 // Infrastructure is an infrastructure with a cluster on it that a manager drives.
 type Infrastructure interface {
-	Counted
 	// Prepare creates what n machines need, and returns a function that creates the machines and waits until they are ready.
 	Prepare(ctx context.Context, n int) (provision func(context.Context) error, err error)
 }
@@ -111,10 +109,12 @@ func (e *Environment) round(ctx context.Context, all map[string]Infrastructure, 
 	prepared := map[string]func(context.Context) error{}
 	for name, neighbour := range all {
 		var err error
-		prepared[name], err = neighbour.Prepare(ctx, neighbourMachines)
-		if err := errors.Join(err, e.Rest(ctx, neighbour)); err != nil {
+		if prepared[name], err = neighbour.Prepare(ctx, neighbourMachines); err != nil {
 			return err
 		}
+	}
+	if err := e.Rest(ctx); err != nil {
+		return err
 	}
 	var mutex sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)

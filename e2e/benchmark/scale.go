@@ -6,11 +6,13 @@ package benchmark
 import (
 	"flag"
 	"fmt"
+	"reflect"
 	"strings"
 )
 
-// ReadScale parses "1" or "true", which keep the defaults, or quantities that differ from them: "machines=300,watch=20s".
-func ReadScale(text string, quantities *flag.FlagSet) error {
+// parseScale parses "1" or "true", which keep the defaults of all quantities, or quantities that differ from them:
+// "machines=300,watch=20s". Each quantity is a number or a duration, and must be greater than 0.
+func parseScale(text string, quantities *flag.FlagSet) error {
 	if text == "1" || text == "true" {
 		return nil
 	}
@@ -20,6 +22,9 @@ func ReadScale(text string, quantities *flag.FlagSet) error {
 			var names []string
 			quantities.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
 			return fmt.Errorf("reading %q, which must be one of %s with a value: %w", part, strings.Join(names, ", "), err)
+		}
+		if reflect.ValueOf(quantities.Lookup(name).Value.(flag.Getter).Get()).Int() <= 0 {
+			return fmt.Errorf("reading %q: %s must be greater than 0", part, name)
 		}
 	}
 	return nil

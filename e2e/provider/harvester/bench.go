@@ -8,7 +8,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -54,43 +53,27 @@ func measure(machines []int, other string) benchmark.Plan {
 	}
 	neighbours := benchmark.Neighbours{One: "a Harvester"}
 	neighbours.Start = func(ctx context.Context, e *benchmark.Environment, name string, delay time.Duration) (benchmark.Infrastructure, error) {
-		c, err := start(ctx, e, name, other)
+		s, fleet, err := start(ctx, e, name, other)
 		if err == nil {
-			c.harvester.Delay(delay)
+			s.harvester.Delay(delay)
 		}
-		return c, err
+		return fleet, err
 	}
 	p := plan(other, append(scenarios, neighbours.Scenarios()...))
 	p.Notes += benchmark.NoEffect()
 	return p
 }
 
-// Scale is the number of machines to create, and how long they are observed once ready.
-type Scale struct {
-	Machines int
-	Watch    time.Duration
-}
-
-// ParseScale parses "1", which means the numbers of the target, or quantities that differ from them: "machines=50,watch=1m".
-func ParseScale(text string) (Scale, error) {
-	var s Scale
-	quantities := flag.NewFlagSet("scale", flag.ContinueOnError)
-	quantities.IntVar(&s.Machines, "machines", upstreams, "")
-	quantities.DurationVar(&s.Watch, "watch", 10*time.Minute, "")
-	err := benchmark.ReadScale(text, quantities)
-	if err == nil && (s.Machines <= 0 || s.Watch <= 0) {
-		err = fmt.Errorf("reading %q: machines and watch must be greater than 0", text)
-	}
-	return s, err
-}
-
 // measureScale creates the machines once and does nothing else.
-func measureScale(text, other string) (benchmark.Plan, error) {
-	size, err := ParseScale(text)
-	only := scenario(size.Machines, size.Watch, other)
-	// One machine every quarter of a second on a busy computer.
-	only.Limit = benchmark.ScenarioLimit + time.Duration(size.Machines)*time.Second/4 + size.Watch
-	return plan(other, []benchmark.Scenario{only}), err
+func measureScale(quantities *flag.FlagSet) func(other string) benchmark.Plan {
+	machines := quantities.Int("machines", upstreams, "")
+	watch := quantities.Duration("watch", 10*time.Minute, "")
+	return func(other string) benchmark.Plan {
+		only := scenario(*machines, *watch, other)
+		// One machine every quarter of a second on a busy computer.
+		only.Limit = benchmark.ScenarioLimit + time.Duration(*machines)*time.Second/4 + *watch
+		return plan(other, []benchmark.Scenario{only})
+	}
 }
 
 // scenario creates machines spread over the zones, and observes them once ready.
@@ -98,15 +81,15 @@ func scenario(machines int, watch time.Duration, other string) benchmark.Scenari
 	return benchmark.Scenario{
 		Name: fmt.Sprintf("machines-%d", machines), Title: fmt.Sprintf("%d machines in %d zones", machines, len(zoneNames())),
 		Run: func(ctx context.Context, e *benchmark.Environment) error {
-			c, err := start(ctx, e, "bench", other)
+			_, fleet, err := start(ctx, e, "bench", other)
 			if err != nil {
 				return err
 			}
-			making, err := e.Batch(ctx, c, machines)
+			making, err := e.Batch(ctx, fleet, machines)
 			if err != nil {
 				return err
 			}
-			idle, err := e.During(ctx, c, func() error { return provider.Pause(ctx, watch) })
+			idle, err := e.During(ctx, func() error { return provider.Pause(ctx, watch) })
 			e.Add(rows(making, idle, watch)...)
 			e.Detail("machines until they are ready", machines, making.Cost)
 			e.Detail("idle machines", machines, idle)
@@ -135,26 +118,8 @@ func rows(b benchmark.Batch, idle benchmark.Cost, watch time.Duration) []benchma
 	}
 }
 
-// counted is the simulated Harvester with the machines on it.
-type counted struct {
-	*simulation
-	*benchmark.Fleet[*infrav1.HarvesterMachine]
-}
-
-// Calls implements benchmark.Counted. It counts requests by verb and resource.
-func (c counted) Calls() benchmark.Counts {
-	calls := benchmark.Counts{}
-	for _, request := range c.harvester.Requests() {
-		calls[request.Verb+" "+request.Resource]++
-	}
-	return calls
-}
-
-// IsWork implements benchmark.Counted: watches only wait for changes.
-func (counted) IsWork(call string) bool { return !benchmark.IsApart(call) }
-
-// start starts a Harvester without delays, and a cluster on it.
-func start(ctx context.Context, e *benchmark.Environment, name, other string) (counted, error) {
+// start starts a Harvester without delays, and a cluster on it. Requests are counted by verb and resource; watches only wait for changes.
+func start(ctx context.Context, e *benchmark.Environment, name, other string) (*simulation, *benchmark.Fleet[*infrav1.HarvesterMachine], error) {
 	options := []simulator.Option{simulator.WithAssets(e.Assets()), simulator.WithLayout(layout())}
 	var change []func(*infrav1.HarvesterCluster)
 	if other != "" {
@@ -162,15 +127,22 @@ func start(ctx context.Context, e *benchmark.Environment, name, other string) (c
 	}
 	harvester, err := simulator.Run(ctx, options...)
 	if err != nil {
-		return counted{}, fmt.Errorf("starting the Harvester simulator: %w", err)
+		return nil, nil, fmt.Errorf("starting the Harvester simulator: %w", err)
 	}
 	s := &simulation{harvester: harvester}
 	e.OnStop(s.Close)
+	e.CountCalls(func() benchmark.Counts {
+		calls := benchmark.Counts{}
+		for _, request := range harvester.Requests() {
+			calls[request.Verb+" "+request.Resource]++
+		}
+		return calls
+	}, benchmark.Except(benchmark.IsApart))
 	cluster, err := CreateCluster(ctx, e.Client, name, harvester, change...)
-	return counted{s, &benchmark.Fleet[*infrav1.HarvesterMachine]{
-		Client: e.Client, Cluster: cluster, Domains: zoneNames(), New: Machine, List: &infrav1.HarvesterMachineList{}, Check: s.checkPlaces,
+	return s, &benchmark.Fleet[*infrav1.HarvesterMachine]{
+		Client: e.Client, Cluster: cluster, Domains: zoneNames(), New: Machine, List: &infrav1.HarvesterMachineList{}, Placements: s.Machines,
 		Done: func(m *infrav1.HarvesterMachine) bool { return ptr.Deref(m.Status.Initialization.Provisioned, false) },
-	}}, err
+	}, err
 }
 
 // forUpstream adapts a cluster to upstream's manager, which requires a load balancer. It waits for the load balancer's address before
@@ -178,19 +150,4 @@ func start(ctx context.Context, e *benchmark.Environment, name, other string) (c
 func forUpstream(cluster *infrav1.HarvesterCluster) {
 	cluster.Spec.ControlPlaneEndpoint = infrav1.APIEndpoint{}
 	cluster.Spec.LoadBalancerConfig = infrav1.LoadBalancerConfig{IPAMType: infrav1.DHCP}
-}
-
-// checkPlaces verifies that each machine runs in its zone.
-func (s *simulation) checkPlaces(ctx context.Context, zones map[string]string) error {
-	placements, err := s.Machines(ctx)
-	if err != nil {
-		return err
-	}
-	for name, zone := range zones {
-		at := slices.IndexFunc(placements, func(p provider.Placement) bool { return p.Name == name })
-		if at < 0 || placements[at].Domain != zone {
-			return fmt.Errorf("checking placement: machine %s is not in %s", name, zone)
-		}
-	}
-	return nil
 }

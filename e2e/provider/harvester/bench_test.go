@@ -12,20 +12,6 @@ import (
 	"github.com/faultline-io/faultline/e2e/benchmark"
 )
 
-func TestParseScale(t *testing.T) {
-	g := NewWithT(t)
-	full, err := ParseScale("1")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(full).To(Equal(Scale{Machines: 200, Watch: 10 * time.Minute}))
-	some, err := ParseScale("watch=1m")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(some).To(Equal(Scale{Machines: 200, Watch: time.Minute}))
-	for _, wrong := range []string{"machines=", "machines=0", "vms=3", "watch=5", "watch=0s", ""} {
-		_, err := ParseScale(wrong)
-		g.Expect(err).To(HaveOccurred(), wrong)
-	}
-}
-
 func TestReportSeparatesIdleRequestsFromReopenedWatches(t *testing.T) {
 	g := NewWithT(t)
 	idle := benchmark.Cost{CPU: 0.6, Calls: benchmark.Counts{"list nodes": 3, "watch virtualmachines": 4, "watch nodes": 1}}

@@ -6,11 +6,11 @@ package metal3
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
+	"github.com/faultline-io/faultline/e2e/provider"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
@@ -59,11 +59,11 @@ agent; events, leases and watches are counted separately. Without workload clust
 
 // makeBatch creates machines at once. They are done when they have hosts, which do nothing.
 func makeBatch(ctx context.Context, e *benchmark.Environment, machines int) error {
-	y, err := setUp(ctx, e, machines)
+	f, err := setUp(ctx, e, machines)
 	if err != nil {
 		return err
 	}
-	b, err := e.Batch(ctx, y, machines)
+	b, err := e.Batch(ctx, f, machines)
 	e.Add(rows(b)...)
 	e.Detail(fmt.Sprintf("%d machines on %d hosts until they have hosts", machines, machines), machines, b.Cost)
 	return err
@@ -88,65 +88,29 @@ func rows(b benchmark.Batch) []benchmark.Row {
 
 func mib(bytes int64) float64 { return float64(bytes) / benchmark.Mebibyte }
 
-// benchSetup is a number of hosts in racks, which do nothing, and a cluster on them in its own namespace.
-type benchSetup struct {
-	noCalls
-	*benchmark.Fleet[*infrav1.Metal3Machine]
-}
+// fleet is a number of machines of a cluster in its own namespace.
+type fleet = benchmark.Fleet[*infrav1.Metal3Machine]
 
-// setUp creates available hosts and a cluster without machines.
-func setUp(ctx context.Context, e *benchmark.Environment, hosts int) (*benchSetup, error) {
+// setUp creates available hosts in racks, which do nothing, and a cluster without machines.
+func setUp(ctx context.Context, e *benchmark.Environment, hosts int) (*fleet, error) {
 	racks := simulator.Racks(rackCount, hosts/rackCount)
 	for i := range hosts % rackCount {
 		racks.Domains[i].Hosts++
 	}
 	racks.Ready = true
 	cluster, err := createCluster(ctx, e.Client, "bench", racks)
-	y := &benchSetup{Fleet: &benchmark.Fleet[*infrav1.Metal3Machine]{
+	f := &fleet{
 		Client: e.Client, Cluster: cluster, New: newMachine, List: &infrav1.Metal3MachineList{}, Done: associated,
-	}}
-	y.Check = y.checkPlaces
-	for _, rack := range racks.Domains {
-		y.Domains = append(y.Domains, rack.Name)
+		Placements: func(ctx context.Context) ([]provider.Placement, error) {
+			return claimed(ctx, e.Client, cluster.Name, func(host simulator.Placement) bool { return host.PoweredOn })
+		},
 	}
-	return y, err
+	for _, rack := range racks.Domains {
+		f.Domains = append(f.Domains, rack.Name)
+	}
+	return f, err
 }
-
-// noCalls counts no calls, because hosts are objects of the Kubernetes API.
-type noCalls struct{}
-
-// Calls implements benchmark.Counted.
-func (noCalls) Calls() benchmark.Counts { return nil }
-
-// IsWork implements benchmark.Counted.
-func (noCalls) IsWork(string) bool { return true }
 
 func associated(machine *infrav1.Metal3Machine) bool {
 	return conditions.IsTrue(machine, infrav1.Metal3MachineAssociateBareMetalHostCondition)
-}
-
-// checkPlaces verifies that each machine has one host in its rack.
-func (y *benchSetup) checkPlaces(ctx context.Context, domains map[string]string) error {
-	racks, err := y.racksOf(ctx)
-	if err != nil {
-		return err
-	}
-	for name, want := range domains {
-		if !slices.Equal(racks[name], []string{want}) {
-			return fmt.Errorf("checking placement: machine %s has hosts in %v, want one in %s", name, racks[name], want)
-		}
-	}
-	return nil
-}
-
-// racksOf returns the racks of each machine's hosts.
-func (y *benchSetup) racksOf(ctx context.Context) (map[string][]string, error) {
-	placements, err := simulator.Placements(ctx, y.Client, y.Cluster.Name)
-	racks := map[string][]string{}
-	for _, p := range placements {
-		if p.Consumer != "" {
-			racks[p.Consumer] = append(racks[p.Consumer], p.Domain)
-		}
-	}
-	return racks, err
 }

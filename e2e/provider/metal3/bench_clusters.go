@@ -22,19 +22,8 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
-const (
-	// rebalancer is the name of the controller that rebalances control planes.
-	rebalancer = "rebalance"
-	// spreader is the name of the controller that spreads workers.
-	spreader = "spread"
-	// stillFor is how long a manager with many objects must do nothing to count as idle.
-	stillFor = 5 * time.Second
-)
-
 // clusters is a scenario with many control planes. Their manager is restarted once they exist.
 type clusters struct {
-	noCalls
-
 	in    *benchmark.Environment
 	all   []*spreadCluster
 	watch time.Duration
@@ -60,11 +49,11 @@ func (c *clusters) measure(ctx context.Context) error {
 	}
 	c.in.Progressf("changing every control plane")
 	var err error
-	c.change, err = c.in.During(ctx, c, func() error {
+	c.change, err = c.in.During(ctx, func() error {
 		if err := c.each(ctx, (*spreadCluster).report); err != nil {
 			return err
 		}
-		return c.still(ctx)
+		return c.in.Rest(ctx)
 	})
 	c.in.Add(c.rows()...)
 	n := len(c.all)
@@ -97,7 +86,7 @@ func (c *clusters) make(ctx context.Context) error {
 		return err
 	}
 	c.in.Progressf("letting the manager see them for the first time")
-	if _, err := c.in.FromStart(ctx, c, func() error { return c.initialize(ctx) }); err != nil {
+	if _, err := c.in.FromStart(ctx, func() error { return c.initialize(ctx) }); err != nil {
 		return err
 	}
 	return c.in.Kill()
@@ -152,18 +141,13 @@ func (c *clusters) initialize(ctx context.Context) error {
 		}
 	}
 	ready := func(m *infrav1.Metal3Machine) bool { return conditions.IsTrue(m, clusterv1.ReadyCondition) }
-	if err := benchmark.Await(ctx, c.objects(&infrav1.Metal3MachineList{}), machines, ready); err != nil {
+	if err := benchmark.Await(ctx, c.in.Client, &infrav1.Metal3MachineList{}, machines, ready); err != nil {
 		return err
 	}
 	if err := c.each(ctx, (*spreadCluster).copyDomains); err != nil {
 		return err
 	}
-	return c.still(ctx)
-}
-
-// objects returns the objects of a kind in all namespaces.
-func (c *clusters) objects(kind client.ObjectList) benchmark.Objects {
-	return benchmark.Objects{Client: c.in.Client, Kind: kind, Namespace: metav1.NamespaceAll}
+	return c.in.Rest(ctx)
 }
 
 func (c *clusters) await(ctx context.Context, done func(*infrav1.Metal3Cluster) bool) error {
@@ -171,7 +155,7 @@ func (c *clusters) await(ctx context.Context, done func(*infrav1.Metal3Cluster) 
 	for _, p := range c.all {
 		names = append(names, p.cluster.Name)
 	}
-	return benchmark.Await(ctx, c.objects(&infrav1.Metal3ClusterList{}), names, done)
+	return benchmark.Await(ctx, c.in.Client, &infrav1.Metal3ClusterList{}, names, done)
 }
 
 // waitForConditions waits until each cluster reports whether its control plane and its workers are balanced, verifies that, and
@@ -202,41 +186,20 @@ func (c *clusters) waitForConditions(ctx context.Context) (uneven int, err error
 func (c *clusters) restart(ctx context.Context) (err error) {
 	c.in.Progressf("starting the manager")
 	began := time.Now()
-	c.start, err = c.in.FromStart(ctx, c, func() (err error) {
+	c.start, err = c.in.FromStart(ctx, func() (err error) {
 		if c.uneven, err = c.waitForConditions(ctx); err != nil {
 			return err
 		}
 		c.reported = time.Since(began).Seconds()
-		return c.still(ctx)
+		return c.in.Rest(ctx)
 	})
 	if err != nil {
 		return err
 	}
 	c.in.Progressf("watching the idle manager for %s", c.watch)
-	if c.rest, err = c.in.During(ctx, c, func() error { return provider.Pause(ctx, c.watch) }); err != nil {
+	if c.rest, err = c.in.During(ctx, func() error { return provider.Pause(ctx, c.watch) }); err != nil {
 		return err
 	}
 	c.rss, c.peak, err = c.in.Memory()
 	return err
-}
-
-// still waits until the manager has reconciled every cluster and is idle.
-func (c *clusters) still(ctx context.Context) error {
-	last, err := c.in.Sample(ctx, c)
-	for err == nil {
-		var now benchmark.Cost
-		if err = provider.Pause(ctx, stillFor); err != nil {
-			break
-		}
-		if now, err = c.in.Sample(ctx, c); err != nil {
-			break
-		}
-		did := now.Minus(last)
-		if min(now.Reconciles[rebalancer], now.Reconciles[spreader]) >= len(c.all) &&
-			did.Reconciles.Sum(benchmark.All)+did.Work() == 0 {
-			return nil
-		}
-		last = now
-	}
-	return fmt.Errorf("waiting for the manager to become idle: %w", err)
 }

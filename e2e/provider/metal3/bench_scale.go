@@ -23,57 +23,29 @@ const (
 	aimSpreadRequests = 1.05 // additional requests per machine: one, and a few for the cluster
 )
 
-// Scale is the number of objects to spread over failure domains, and how long the idle manager is observed.
-type Scale struct {
-	// Clusters is a number of clusters with control planes, Workers a number of machines of one MachineDeployment in another cluster.
-	Clusters, Workers int
-	Watch             time.Duration
-}
-
-// ParseScale parses "1", which means the numbers of the targets, or quantities that differ from them:
-// "clusters=100,workers=50,watch=10s". Either clusters or workers may be 0, which skips its scenario.
-func ParseScale(text string) (Scale, error) {
-	var s Scale
-	quantities := flag.NewFlagSet("scale", flag.ContinueOnError)
-	quantities.IntVar(&s.Clusters, "clusters", aimClusters, "")
-	quantities.IntVar(&s.Workers, "workers", aimWorkers, "")
-	quantities.DurationVar(&s.Watch, "watch", 30*time.Second, "")
-	err := benchmark.ReadScale(text, quantities)
-	if err == nil && (min(s.Clusters, s.Workers) < 0 || s.Clusters+s.Workers == 0 || s.Watch <= 0) {
-		err = fmt.Errorf("reading %q: clusters or workers, and watch, must be greater than 0", text)
-	}
-	return s, err
-}
-
-// limit returns the time limit of a scenario. Creating objects on a busy computer takes most of it.
-func (s Scale) limit() time.Duration {
-	return benchmark.ScenarioLimit + time.Duration(s.Clusters)*time.Second + time.Duration(s.Workers)*time.Second/4 + 2*s.Watch
-}
-
-// measureScale returns the scenarios for clusters and for workers.
-func measureScale(text, _ string) (benchmark.Plan, error) {
-	size, err := ParseScale(text)
-	plan := benchmark.Plan{Ours: "spread", Upstream: "not spread", Notes: scaleNotes}
-	if size.Workers > 0 {
-		plan.Scenarios = measureWorkers(size.Workers)
-	}
-	if size.Clusters > 0 {
-		plan.Scenarios = append(plan.Scenarios, benchmark.Scenario{
-			Name:  fmt.Sprintf("clusters-%d", size.Clusters),
-			Title: fmt.Sprintf("%d clusters of %d control-plane machines in 3 to 5 failure domains", size.Clusters, controlPlaneMachines),
+// measureScale returns the scenarios for workers of one MachineDeployment, and for many clusters with control planes.
+func measureScale(quantities *flag.FlagSet) func(other string) benchmark.Plan {
+	clusterCount := quantities.Int("clusters", aimClusters, "")
+	workerCount := quantities.Int("workers", aimWorkers, "")
+	watch := quantities.Duration("watch", 30*time.Second, "")
+	return func(string) benchmark.Plan {
+		scenarios := append(measureWorkers(*workerCount), benchmark.Scenario{
+			Name:  fmt.Sprintf("clusters-%d", *clusterCount),
+			Title: fmt.Sprintf("%d clusters of %d control-plane machines in 3 to 5 failure domains", *clusterCount, controlPlaneMachines),
 			Run: func(ctx context.Context, e *benchmark.Environment) error {
-				c := &clusters{in: e, watch: size.Watch}
-				for i := range size.Clusters {
+				c := &clusters{in: e, watch: *watch}
+				for i := range *clusterCount {
 					c.all = append(c.all, newSpreadCluster(i))
 				}
 				return c.measure(ctx)
 			},
 		})
+		for i := range scenarios {
+			// Creating objects on a busy computer takes most of the time.
+			scenarios[i].Limit = benchmark.ScenarioLimit + time.Duration(*clusterCount)*time.Second + time.Duration(*workerCount)*time.Second/4 + 2**watch
+		}
+		return benchmark.Plan{Ours: "spread", Upstream: "not spread", Scenarios: scenarios, Notes: scaleNotes}
 	}
-	for i := range plan.Scenarios {
-		plan.Scenarios[i].Limit = size.limit()
-	}
-	return plan, err
 }
 
 // both returns a row with the figures with and without spreading.

@@ -12,20 +12,6 @@ import (
 	"github.com/faultline-io/faultline/e2e/benchmark"
 )
 
-func TestParseScale(t *testing.T) {
-	g := NewWithT(t)
-	full, err := ParseScale("1")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(full).To(Equal(Scale{Clusters: 1000, Workers: 500, Watch: 30 * time.Second}))
-	some, err := ParseScale("clusters=20, watch=5s,workers=0")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(some).To(Equal(Scale{Clusters: 20, Watch: 5 * time.Second}))
-	for _, wrong := range []string{"clusters=", "clusters=0,workers=0", "workers=-1", "machines=3", "watch=5", "watch=0s", ""} {
-		_, err := ParseScale(wrong)
-		g.Expect(err).To(HaveOccurred(), wrong)
-	}
-}
-
 func TestBatchReport(t *testing.T) {
 	reached := func() benchmark.Batch {
 		return benchmark.Batch{Machines: 200, Seconds: 4.9, Peak: 99 << 20, Cost: benchmark.Cost{
@@ -94,16 +80,16 @@ func TestWorkerReportMarksMissedTargets(t *testing.T) {
 	}{
 		"all reached":           {change: func(_, _ *workers) {}},
 		"workers wait too long": {func(spread, _ *workers) { spread.assigned = 10 }, "seconds until all are assigned"},
-		"two requests a worker": {func(_, named *workers) { named.cost.Requests["patch metal3machines"] = 1000 }, "of these for being spread"},
+		"two requests a worker": {func(_, named *workers) { named.Requests["patch metal3machines"] = 1000 }, "of these for being spread"},
 		"no aim for more workers": {change: func(spread, named *workers) {
-			spread.machines, named.machines, spread.assigned = 501, 501, 99
+			spread.Machines, named.Machines, spread.assigned = 501, 501, 99
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			named := workers{machines: 500, hosts: 605}
+			named := workers{Batch: benchmark.Batch{Machines: 500}, hosts: 605}
 			spread := named
-			spread.assigned, spread.cost.Requests = 9.9, benchmark.Counts{"patch metal3machines": 2020, "create events": 999}
-			named.cost.Requests = benchmark.Counts{"patch metal3machines": 1500}
+			spread.assigned, spread.Requests = 9.9, benchmark.Counts{"patch metal3machines": 2020, "create events": 999}
+			named.Requests = benchmark.Counts{"patch metal3machines": 1500}
 			test.change(&spread, &named)
 			expectMissed(t, workerRows(spread, named), test.missed)
 		})

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,18 +25,17 @@ const deployment = "workers"
 
 // workers holds the cost of creating the machines of one MachineDeployment at once.
 type workers struct {
-	machines, hosts int
-	// assigned and associated are the seconds until the last machine was assigned a failure domain (0 if Machines name theirs), and had
-	// its host.
-	assigned, associated float64
-	// cost is the cost until then.
-	cost benchmark.Cost
+	benchmark.Batch
+
+	hosts int
+	// assigned is the number of seconds until the last machine was assigned a failure domain; 0 if Machines name theirs.
+	assigned float64
 }
 
 // measureWorkers creates the workers twice, once with Machines that name their failure domains and once spread, with slightly more hosts
 // in each failure domain than needed.
 func measureWorkers(machines int) []benchmark.Scenario {
-	of := workers{machines: machines, hosts: machines + rackCount*(machines/(5*rackCount)+1)}
+	of := workers{Batch: benchmark.Batch{Machines: machines}, hosts: machines + rackCount*(machines/(5*rackCount)+1)}
 	named, spread := of, of
 	return []benchmark.Scenario{
 		{
@@ -50,8 +48,8 @@ func measureWorkers(machines int) []benchmark.Scenario {
 			Run: func(ctx context.Context, e *benchmark.Environment) error {
 				err := spread.measure(ctx, e, true)
 				e.Add(workerRows(spread, named)...)
-				e.Detail("workers that are spread", machines, spread.cost)
-				e.Detail("workers that are not spread", machines, named.cost)
+				e.Detail("workers that are spread", machines, spread.Cost)
+				e.Detail("workers that are not spread", machines, named.Cost)
 				return err
 			},
 		},
@@ -59,105 +57,77 @@ func measureWorkers(machines int) []benchmark.Scenario {
 }
 
 func workerRows(spread, named workers) []benchmark.Row {
-	per := func(w workers) float64 { return float64(w.cost.Work()) / float64(w.machines) }
+	requests, without := spread.Per(spread.Work()), named.Per(named.Work())
 	assigned := benchmark.Figure("seconds until all are assigned a failure domain", "%.1f", spread.assigned)
-	if spread.machines <= aimWorkers {
+	if spread.Machines <= aimWorkers {
 		assigned = assigned.Below(aimSpread)
 	}
 	return []benchmark.Row{
 		assigned,
-		both("seconds until all have a host", "%.1f", spread.associated, named.associated),
-		both("Kubernetes requests a machine until it has its host", "%.2f", per(spread), per(named)),
-		benchmark.Figure("of these for being spread", "%.2f", per(spread)-per(named)).AtMost(aimSpreadRequests),
-		both("CPU-seconds of the manager until all have a host", "%.1f", spread.cost.CPU, named.cost.CPU),
+		both("seconds until all have a host", "%.1f", spread.Seconds, named.Seconds),
+		both("Kubernetes requests a machine until it has its host", "%.2f", requests, without),
+		benchmark.Figure("of these for being spread", "%.2f", requests-without).AtMost(aimSpreadRequests),
+		both("CPU-seconds of the manager until all have a host", "%.1f", spread.CPU, named.CPU),
 	}
 }
 
 func (w *workers) measure(ctx context.Context, e *benchmark.Environment, spread bool) error {
-	y, err := setUp(ctx, e, w.hosts)
+	f, err := setUp(ctx, e, w.hosts)
 	if err != nil {
 		return err
 	}
-	if err := y.deploy(ctx, w.machines, spread); err != nil {
+	if err := deploy(ctx, f, w.Machines, spread); err != nil {
 		return err
 	}
-	all, err := y.Machines(ctx, w.machines)
-	if err != nil {
-		return err
-	}
-	if err := e.Rest(ctx, y); err != nil {
-		return err
-	}
-	w.cost, err = e.During(ctx, y, func() error {
-		if err := y.makeWorkers(ctx, w, all, spread); err != nil {
-			return err
+	last, seen := time.Time{}, map[string]bool{}
+	f.Done = func(m *infrav1.Metal3Machine) bool {
+		if m.Annotations[faultlinev1.AssignedFailureDomainAnnotation] != "" && !seen[m.Name] {
+			last, seen[m.Name] = time.Now(), true
 		}
-		e.Progressf("%d workers have hosts after %.1f s", w.machines, w.associated)
-		return e.Rest(ctx, y)
-	})
-	return err
+		return associated(m)
+	}
+	if w.Batch, err = e.Batch(ctx, f, w.Machines); err != nil || !spread {
+		return err
+	}
+	w.assigned = last.Sub(w.Began).Seconds()
+	return checkSpread(ctx, f)
 }
 
 // deploy creates the MachineDeployment, and enables or disables spreading. Machines that should be spread name no failure domain.
-func (y *benchSetup) deploy(ctx context.Context, replicas int, spread bool) error {
-	md := &clusterv1.MachineDeployment{ObjectMeta: y.Cluster.Meta(deployment), Spec: clusterv1.MachineDeploymentSpec{
-		ClusterName: y.Cluster.Name, Replicas: new(int32(replicas)), //nolint:gosec // A number of machines fits.
+func deploy(ctx context.Context, f *fleet, replicas int, spread bool) error {
+	md := &clusterv1.MachineDeployment{ObjectMeta: f.Cluster.Meta(deployment), Spec: clusterv1.MachineDeploymentSpec{
+		ClusterName: f.Cluster.Name, Replicas: new(int32(replicas)), //nolint:gosec // A number of machines fits.
 		Selector: metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.MachineDeploymentNameLabel: deployment}},
 	}}
-	md.OwnerReferences = []metav1.OwnerReference{y.Cluster.Owner}
-	y.Cluster.Deployment = deployment
+	md.OwnerReferences = []metav1.OwnerReference{f.Cluster.Owner}
+	f.Cluster.Deployment = deployment
 	if spread {
-		y.Domains, y.Check = []string{""}, y.checkSpread
+		f.Domains = []string{""}
 	}
-	template, _ := y.Cluster.Machine("template", "")
+	template, _ := f.Cluster.Machine("template", "")
 	md.Spec.Template.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: deployment}
 	md.Spec.Template.Spec = template.Spec
-	if err := provider.Create(ctx, y.Client, md); err != nil {
+	if err := provider.Create(ctx, f.Client, md); err != nil {
 		return err
 	}
-	infra := &infrav1.Metal3Cluster{ObjectMeta: y.Cluster.Meta(y.Cluster.Name)}
+	infra := &infrav1.Metal3Cluster{ObjectMeta: f.Cluster.Meta(f.Cluster.Name)}
 	body := fmt.Sprintf(`{"spec":{"distribution":{"workers":{"enabled":%t}}}}`, spread)
-	return y.Client.Patch(ctx, infra, client.RawPatch(mergePatch, []byte(body)))
-}
-
-// makeWorkers creates the Metal3Machines and waits until each has its host, and with spread also until each is assigned a failure domain.
-func (y *benchSetup) makeWorkers(ctx context.Context, w *workers, all []*infrav1.Metal3Machine, spread bool) error {
-	began := time.Now()
-	group, groupCtx := errgroup.WithContext(ctx)
-	if spread {
-		group.Go(func() error {
-			err := y.Await(groupCtx, all, assigned)
-			w.assigned = time.Since(began).Seconds()
-			return err
-		})
-	}
-	group.Go(func() error {
-		err := y.Create(groupCtx, all)
-		w.associated = time.Since(began).Seconds()
-		return err
-	})
-	return group.Wait()
-}
-
-func assigned(machine *infrav1.Metal3Machine) bool {
-	return machine.Annotations[faultlinev1.AssignedFailureDomainAnnotation] != ""
+	return f.Client.Patch(ctx, infra, client.RawPatch(mergePatch, []byte(body)))
 }
 
 // checkSpread verifies that the workers' hosts are spread evenly.
-func (y *benchSetup) checkSpread(ctx context.Context, machines map[string]string) error {
-	racks, err := y.racksOf(ctx)
+func checkSpread(ctx context.Context, f *fleet) error {
+	placements, err := f.Placements(ctx)
 	if err != nil {
 		return err
 	}
 	in := map[string]int{}
-	for _, of := range racks {
-		for _, rack := range of {
-			in[rack]++
-		}
+	for _, p := range placements {
+		in[p.Domain]++
 	}
 	counts := slices.Sorted(maps.Values(in))
-	if len(counts) != min(rackCount, len(machines)) || counts[len(counts)-1]-counts[0] > 1 {
-		return fmt.Errorf("checking placement: %d workers are spread as %v", len(machines), in)
+	if len(counts) != min(rackCount, len(placements)) || counts[len(counts)-1]-counts[0] > 1 {
+		return fmt.Errorf("checking placement: %d workers are spread as %v", len(placements), in)
 	}
 	return nil
 }

@@ -162,11 +162,12 @@ func (m *simulation) powerOff(ctx context.Context, host *bmov1alpha1.BareMetalHo
 
 // Machines returns the hosts that have been claimed.
 func (m *simulation) Machines(ctx context.Context) ([]provider.Placement, error) {
-	return m.claimed(ctx, func(host simulator.Placement) bool { return host.PoweredOn && !host.NoPower })
+	return claimed(ctx, m.client, provider.DemoNamespace, func(host simulator.Placement) bool { return host.PoweredOn && !host.NoPower })
 }
 
-func (h *hosts) claimed(ctx context.Context, running func(simulator.Placement) bool) ([]provider.Placement, error) {
-	hosts, err := simulator.Placements(ctx, h.client, provider.DemoNamespace)
+// claimed returns the placements of the machines that have claimed hosts in a namespace.
+func claimed(ctx context.Context, c client.Reader, namespace string, running func(simulator.Placement) bool) ([]provider.Placement, error) {
+	hosts, err := simulator.Placements(ctx, c, namespace)
 	var placements []provider.Placement
 	for _, host := range hosts {
 		if host.Consumer != "" {

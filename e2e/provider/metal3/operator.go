@@ -157,7 +157,7 @@ func (o *OperatorSimulation) Machines(ctx context.Context) ([]provider.Placement
 	for _, machine := range o.ironic.Machines() {
 		on[machine.Name] = machine.On
 	}
-	return o.claimed(ctx, func(host simulator.Placement) bool {
+	return claimed(ctx, o.client, provider.DemoNamespace, func(host simulator.Placement) bool {
 		return on[nodeName(client.ObjectKey{Namespace: provider.DemoNamespace, Name: host.Host})]
 	})
 }

@@ -52,7 +52,7 @@ func measure(vms []int, _ string) benchmark.Plan {
 		scenarios = append(scenarios, benchmark.Scenario{
 			Name: fmt.Sprintf("create-%d", n), Title: title,
 			Run: func(ctx context.Context, e *benchmark.Environment) error {
-				b, err := rollout(ctx, e, 1, n)
+				b, err := rollout(ctx, e, n)
 				e.Add(rolloutRows(b)...)
 				e.Detail(title, n, b.Cost)
 				return err
@@ -60,14 +60,6 @@ func measure(vms []int, _ string) benchmark.Plan {
 		})
 	}
 	scenarios = append(scenarios,
-		benchmark.Scenario{
-			Name: "create-vcenters", Title: fmt.Sprintf("%d VMs from create to ready, over three vCenters", most),
-			Run: func(ctx context.Context, e *benchmark.Environment) error {
-				b, err := rollout(ctx, e, 3, most)
-				e.Add(vcentersRows(b)...)
-				return err
-			},
-		},
 		benchmark.Scenario{
 			Name: "idle", Title: fmt.Sprintf("Idle, a VM and sync period (%d VMs, %d periods of %s)", most, idlePeriods, syncPeriod),
 			Args: []string{"--sync-period=" + syncPeriod.String()},
@@ -91,19 +83,9 @@ func isSOAP(name string) bool { return !isREST(name) }
 // isWork excludes the stream, which waits for changes all the time.
 func isWork(name string) bool { return isSOAP(name) && name != stream }
 
-// isOther also excludes the other calls of the stream. It sends the tasks and machines that it must follow: with several streams, a call has
-// fewer of them.
-func isOther(name string) bool {
-	return isWork(name) && name != "ModifyListView" && name != "CancelWaitForUpdates"
-}
-
-// rollout creates n VMs at once, over the zones of some vCenters.
-func rollout(ctx context.Context, e *benchmark.Environment, vcenters, n int) (benchmark.Batch, error) {
-	servers, err := startVCenters(e, vcenters, simulator.ThreeZones()) //nolint:contextcheck // The simulators run until they are closed.
-	if err != nil {
-		return benchmark.Batch{}, err
-	}
-	w, err := setUpOver(ctx, e, "bench", servers)
+// rollout creates n VMs at once.
+func rollout(ctx context.Context, e *benchmark.Environment, n int) (benchmark.Batch, error) {
+	w, err := setUp(ctx, e, "bench", simulator.ThreeZones())
 	if err == nil {
 		err = w.zonesReady(ctx)
 	}
@@ -129,31 +111,13 @@ func rolloutRows(b benchmark.Batch) []benchmark.Row {
 	}
 }
 
-// vcentersRows returns the rows for several vCenters. Each has its own stream.
-func vcentersRows(b benchmark.Batch) []benchmark.Row {
-	return []benchmark.Row{
-		benchmark.Figure("SOAP calls a VM", "%.1f", b.Per(b.Calls.Sum(isSOAP))).AtMost(aimCalls),
-		benchmark.Figure("SOAP calls a VM without those of the streams", "%.1f", b.Per(b.Calls.Sum(isOther))),
-		benchmark.Figure("REST calls a VM", "%.1f", b.Per(b.Calls.Sum(isREST))),
-		benchmark.Figure("Kubernetes requests a VM", "%.1f", b.Per(b.Work())).AtMost(aimRequests),
-		benchmark.Figure("seconds until ready", "%.1f", b.Seconds),
-	}
-}
-
 // idle observes n ready VMs for some sync periods.
 func idle(ctx context.Context, e *benchmark.Environment, n int) error {
-	w, err := setUp(ctx, e, "bench", simulator.ThreeZones())
-	if err == nil {
-		err = w.zonesReady(ctx)
-	}
-	if err == nil {
-		_, err = e.Batch(ctx, w, n)
-	}
-	if err != nil {
+	if _, err := rollout(ctx, e, n); err != nil {
 		return err
 	}
 	e.Progressf("watching %d idle VMs for %s", n, idlePeriods*syncPeriod)
-	cost, err := e.During(ctx, w, func() error { return provider.Pause(ctx, idlePeriods*syncPeriod) })
+	cost, err := e.During(ctx, func() error { return provider.Pause(ctx, idlePeriods*syncPeriod) })
 	e.Add(idleRows(n, cost)...)
 	e.Detail("VMs while idle", n, cost)
 	return err
@@ -188,7 +152,7 @@ func zones(ctx context.Context, e *benchmark.Environment) error {
 	} {
 		var before benchmark.Cost // The first checks are all that the manager has done.
 		if i > 0 {
-			if before, err = e.Sample(ctx, w); err != nil {
+			if before, err = e.Sample(ctx); err != nil {
 				return err
 			}
 		}
@@ -196,11 +160,11 @@ func zones(ctx context.Context, e *benchmark.Environment) error {
 			if err := part.cause(ctx, round); err != nil {
 				return err
 			}
-			if err := e.Rest(ctx, w); err != nil {
+			if err := e.Rest(ctx); err != nil {
 				return err
 			}
 		}
-		after, err := e.Sample(ctx, w)
+		after, err := e.Sample(ctx)
 		if err != nil {
 			return err
 		}

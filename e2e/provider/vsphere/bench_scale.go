@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
@@ -29,50 +28,40 @@ const (
 	foreignTasks = 20
 )
 
-// Scale is the size of the vCenter in the scale scenario, and how long it is observed.
-type Scale struct {
-	// Machines is the number of the manager's machines, Foreign the number of other virtual machines.
-	Machines, Foreign int
-	// Watch is how long the idle manager is observed, and again while other clients work.
-	Watch time.Duration
-	// Outage is how long the vCenter does not respond.
-	Outage time.Duration
-}
-
-// ParseScale parses "1", which means the numbers of the targets, or quantities that differ from them:
-// "machines=300,foreign=2000,watch=20s,outage=30s".
-func ParseScale(text string) (Scale, error) {
-	var s Scale
-	quantities := flag.NewFlagSet("scale", flag.ContinueOnError)
-	quantities.IntVar(&s.Machines, "machines", 2000, "")
-	quantities.IntVar(&s.Foreign, "foreign", 10000, "")
-	quantities.DurationVar(&s.Watch, "watch", time.Minute, "")
-	quantities.DurationVar(&s.Outage, "outage", 5*time.Minute, "")
-	err := benchmark.ReadScale(text, quantities)
-	if err == nil && (min(s.Machines, s.Foreign) <= 0 || min(s.Watch, s.Outage) <= 0) {
-		err = fmt.Errorf("reading %q: every number must be greater than 0", text)
-	}
-	return s, err
+// size is the size of the vCenter in the scale scenario, and how long it is observed.
+type size struct {
+	// machines is the number of the manager's machines, foreign the number of other virtual machines.
+	machines, foreign int
+	// watch is how long the idle manager is observed, and again while other clients work.
+	watch time.Duration
+	// outage is how long the vCenter does not respond.
+	outage time.Duration
 }
 
 // limit returns the time limit of the scenario. A busy computer creates ten foreign virtual machines or three machines per second; the
 // observation times are added.
-func (s Scale) limit() time.Duration {
-	return benchmark.ScenarioLimit + time.Duration(s.Foreign)*time.Second/10 + time.Duration(s.Machines)*time.Second/3 + 2*s.Watch + 2*s.Outage
+func (s size) limit() time.Duration {
+	return benchmark.ScenarioLimit + time.Duration(s.foreign)*time.Second/10 + time.Duration(s.machines)*time.Second/3 + 2*s.watch + 2*s.outage
 }
 
 // measureScale returns the scale scenario.
-func measureScale(text, _ string) (benchmark.Plan, error) {
-	size, err := ParseScale(text)
-	return benchmark.Plan{Ours: "Faultline", Scenarios: []benchmark.Scenario{{
-		Name: "scale", Title: fmt.Sprintf("%d machines next to %d unrelated virtual machines", size.Machines, size.Foreign), Limit: size.limit(),
-		Run: func(ctx context.Context, e *benchmark.Environment) error { return scale(ctx, e, size) },
-	}}}, err
+func measureScale(quantities *flag.FlagSet) func(other string) benchmark.Plan {
+	var s size
+	quantities.IntVar(&s.machines, "machines", 2000, "")
+	quantities.IntVar(&s.foreign, "foreign", 10000, "")
+	quantities.DurationVar(&s.watch, "watch", time.Minute, "")
+	quantities.DurationVar(&s.outage, "outage", 5*time.Minute, "")
+	return func(string) benchmark.Plan {
+		return benchmark.Plan{Ours: "Faultline", Scenarios: []benchmark.Scenario{{
+			Name: "scale", Title: fmt.Sprintf("%d machines next to %d unrelated virtual machines", s.machines, s.foreign), Limit: s.limit(),
+			Run: func(ctx context.Context, e *benchmark.Environment) error { return scale(ctx, e, s) },
+		}}}
+	}
 }
 
-func scale(ctx context.Context, e *benchmark.Environment, size Scale) error {
-	e.Progressf("creating %d unrelated virtual machines", size.Foreign)
-	w, err := setUp(ctx, e, "bench", crowded(size.Foreign))
+func scale(ctx context.Context, e *benchmark.Environment, of size) error {
+	e.Progressf("creating %d unrelated virtual machines", of.foreign)
+	w, err := setUp(ctx, e, "bench", crowded(of.foreign))
 	if err != nil {
 		return err
 	}
@@ -86,23 +75,23 @@ func scale(ctx context.Context, e *benchmark.Environment, size Scale) error {
 		happens func() error
 	}{
 		{"log in, read the inventory, check the zones", func() error { return w.zonesReady(ctx) }},
-		{fmt.Sprintf("create %d Machines", size.Machines), func() (err error) {
-			provision, err = w.Prepare(ctx, size.Machines)
+		{fmt.Sprintf("create %d Machines", of.machines), func() (err error) {
+			provision, err = w.Prepare(ctx, of.machines)
 			return err
 		}},
-		{fmt.Sprintf("create %d VSphereMachines", size.Machines), func() error { return cmp.Or(provision(ctx), e.Rest(ctx, w)) }},
-		{"rest", func() error { return provider.Pause(ctx, size.Watch) }},
-		{fmt.Sprintf("%d unrelated tasks a second", foreignTasks), func() error { return w.runForeignTasks(ctx, others, size.Watch) }},
+		{fmt.Sprintf("create %d VSphereMachines", of.machines), func() error { return cmp.Or(provision(ctx), e.Rest(ctx)) }},
+		{"rest", func() error { return provider.Pause(ctx, of.watch) }},
+		{fmt.Sprintf("%d unrelated tasks a second", foreignTasks), func() error { return w.runForeignTasks(ctx, others, of.watch) }},
 		{"vCenter does not respond", func() error {
 			w.vcenter.SetDown(true)
-			return provider.Pause(ctx, size.Outage)
+			return provider.Pause(ctx, of.outage)
 		}},
 		{"vCenter responds again", func() error {
 			w.vcenter.SetDown(false)
-			return cmp.Or(w.connected(ctx), e.Rest(ctx, w))
+			return cmp.Or(w.connected(ctx), e.Rest(ctx))
 		}},
 	} {
-		if err := w.phase(ctx, e, part.name, part.happens); err != nil {
+		if err := phase(ctx, e, part.name, part.happens); err != nil {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
@@ -111,8 +100,8 @@ func scale(ctx context.Context, e *benchmark.Environment, size Scale) error {
 
 // connected waits until the manager has a session again.
 func (w *setup) connected(ctx context.Context) error {
-	cluster := &infrav1.VSphereCluster{ObjectMeta: metav1.ObjectMeta{Namespace: w.name, Name: w.name}}
-	return provider.Await(ctx, w.Client, cluster, "VSphereCluster "+w.name+" to have a session again", func() bool {
+	cluster := &infrav1.VSphereCluster{ObjectMeta: w.Cluster.Meta(w.Cluster.Name)}
+	return provider.Await(ctx, w.Client, cluster, "VSphereCluster "+cluster.Name+" to have a session again", func() bool {
 		return conditions.IsTrue(cluster, infrav1.VSphereClusterVCenterAvailableCondition)
 	})
 }
@@ -153,10 +142,10 @@ func (w *setup) runForeignTasks(ctx context.Context, others []string, d time.Dur
 }
 
 // phase measures one phase of the scenario.
-func (w *setup) phase(ctx context.Context, e *benchmark.Environment, name string, happens func() error) error {
+func phase(ctx context.Context, e *benchmark.Environment, name string, happens func() error) error {
 	e.Progressf("%s", name)
 	began := time.Now()
-	cost, err := e.During(ctx, w, happens)
+	cost, err := e.During(ctx, happens)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,9 @@ package vsphere
 import (
 	"context"
 	"fmt"
+	"path"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -21,75 +23,54 @@ import (
 // touched is an annotation that is changed to trigger a reconcile.
 const touched = "bench"
 
-// setup is a cluster on one or several vCenters in its own namespace.
+// setup is a cluster on a vCenter in its own namespace.
 type setup struct {
 	*benchmark.Fleet[*infrav1.VSphereMachine]
 
-	name     string            // of the namespace and of the cluster
-	vcenter  *simulator.Server // the first
-	vcenters []*simulator.Server
-	zones    []*infrav1.VSphereDeploymentZone
+	vcenter *simulator.Server
+	zones   []*infrav1.VSphereDeploymentZone
 }
 
 // setUp starts a vCenter with zones a, b and c and creates the cluster on it.
 func setUp(ctx context.Context, e *benchmark.Environment, name string, layout simulator.Layout) (*setup, error) {
-	vcenters, err := startVCenters(e, 1, layout) //nolint:contextcheck // The simulator runs until it is closed.
+	vcenter, err := simulator.New(layout)
+	if err != nil {
+		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
+	}
+	e.OnStop(vcenter.Close)
+	e.CountCalls(func() benchmark.Counts { return vcenter.Calls() }, func(call string) bool { return call != stream })
+	cluster, err := createCluster(ctx, e.Client, name, vcenter)
 	if err != nil {
 		return nil, err
 	}
-	return setUpOver(ctx, e, name, vcenters)
-}
-
-// startVCenters starts some equal vCenters.
-func startVCenters(e *benchmark.Environment, count int, layout simulator.Layout) ([]*simulator.Server, error) {
-	vcenters, err := simulator.NewSeveral(count, layout)
-	if err == nil {
-		e.OnStop(func() { simulator.CloseAll(vcenters) })
-	}
-	return vcenters, err
-}
-
-// setUpOver creates the cluster with zones a, b and c on the vCenters in turn.
-func setUpOver(ctx context.Context, e *benchmark.Environment, name string, vcenters []*simulator.Server) (*setup, error) {
-	foreign := 0
-	for _, vcenter := range vcenters {
-		foreign += len(vcenter.VMs())
-	}
-	cluster, err := createCluster(ctx, e.Client, name, vcenters[0], vcenters[1:]...)
-	if err != nil {
-		return nil, err
-	}
-	w := &setup{name: name, vcenter: vcenters[0], vcenters: vcenters, Fleet: &benchmark.Fleet[*infrav1.VSphereMachine]{
+	w := &setup{vcenter: vcenter, Fleet: &benchmark.Fleet[*infrav1.VSphereMachine]{
 		Client: e.Client, Cluster: cluster, New: newMachine, List: &infrav1.VSphereMachineList{},
 		Done: func(m *infrav1.VSphereMachine) bool { return ptr.Deref(m.Status.Initialization.Provisioned, false) },
-		Check: func(_ context.Context, domains map[string]string) error {
-			count := -foreign
-			for _, vcenter := range vcenters {
-				count += len(vcenter.VMs())
-			}
-			if count != len(domains) {
-				return fmt.Errorf("counting VMs: vCenter has %d VMs for %d machines", count, len(domains))
-			}
-			return nil
-		},
 	}}
-	for i, letter := range []string{"a", "b", "c"} {
-		if err := w.makeZone(ctx, letter, vcenters[i%len(vcenters)]); err != nil {
+	w.Placements = w.placements
+	for _, letter := range []string{"a", "b", "c"} {
+		if err := w.makeZone(ctx, letter); err != nil {
 			return nil, err
 		}
 	}
 	return w, nil
 }
 
-// Calls implements benchmark.Counted.
-func (w *setup) Calls() benchmark.Counts { return simulator.CallsOf(w.vcenters) }
+// placements returns the virtual machines, except those that do not belong to the benchmark. In this layout the zone with the name
+// of the cluster and a letter is the compute cluster with that letter.
+func (w *setup) placements(context.Context) ([]provider.Placement, error) {
+	var all []provider.Placement
+	for _, vm := range w.vcenter.VMs() {
+		if path.Base(vm.Folder) != foreignFolder {
+			all = append(all, provider.Placement{Name: vm.Name, Domain: w.Cluster.Name + strings.TrimPrefix(vm.Cluster, "zone")})
+		}
+	}
+	return all, nil
+}
 
-// IsWork implements benchmark.Counted.
-func (w *setup) IsWork(call string) bool { return call != stream }
-
-func (w *setup) makeZone(ctx context.Context, letter string, vcenter *simulator.Server) error {
-	name := w.name + "-" + letter
-	domain, zone := newZone(w.Cluster, name, vcenter, infrav1.VSphereFailureDomainSpec{
+func (w *setup) makeZone(ctx context.Context, letter string) error {
+	name := w.Cluster.Name + "-" + letter
+	domain, zone := newZone(w.Cluster, name, w.vcenter, infrav1.VSphereFailureDomainSpec{
 		Region: infrav1.FailureDomain{Name: simulator.RegionTag, Type: infrav1.DatacenterFailureDomain, TagCategory: simulator.RegionCategory},
 		Zone:   infrav1.FailureDomain{Name: "zone-" + letter, Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.ZoneCategory},
 		Topology: infrav1.Topology{

@@ -6,27 +6,11 @@ package vsphere
 import (
 	"slices"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
 	"github.com/faultline-io/faultline/e2e/benchmark"
 )
-
-func TestParseScale(t *testing.T) {
-	g := NewWithT(t)
-	full, err := ParseScale("1")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(full).To(Equal(Scale{Machines: 2000, Foreign: 10000, Watch: time.Minute, Outage: 5 * time.Minute}))
-	some, err := ParseScale("machines=300, outage=30s")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(some).To(Equal(Scale{Machines: 300, Foreign: 10000, Watch: time.Minute, Outage: 30 * time.Second}))
-	g.Expect(some.limit()).To(BeNumerically(">", 2*time.Minute+30*time.Second))
-	for _, wrong := range []string{"machines=", "machines=0", "vms=3", "outage=5", ""} {
-		_, err := ParseScale(wrong)
-		g.Expect(err).To(HaveOccurred(), wrong)
-	}
-}
 
 func TestReportMarksMissedTargets(t *testing.T) {
 	type results struct{ rollout, idle benchmark.Batch }
