@@ -38,7 +38,7 @@ type commonEnvironment struct {
 // fails.
 func (g *commonEnvironment) prepare(ctx context.Context, sited provider.RebalanceProvider, with environment.Options) (_ context.Context, err error) {
 	with.Provider, with.APIServer = sited, g.apiServer
-	with.Infrastructure = func(programs string) (_ environment.Infrastructure, err error) {
+	with.Infrastructure = func(programs string) (_ provider.Infrastructure, err error) {
 		g.sites, err = sited.MultiCluster(programs)
 		return g.sites, err
 	}
@@ -48,14 +48,10 @@ func (g *commonEnvironment) prepare(ctx context.Context, sited provider.Rebalanc
 	if ctx, err = g.Start(ctx); err != nil {
 		return ctx, err
 	}
-	if g.template, err = g.kind.template(g.Root, g.about, g.sites); err != nil {
+	if g.template, err = g.kind.template(g.Root, g.about); err != nil {
 		return ctx, err
 	}
-	if err := g.apiServer.Set(ctx, true); err != nil {
-		return ctx, err
-	}
-	g.Go(ctx, g.about.System, func(ctx context.Context) error { return g.sites.Run(ctx, g.Management, g.Workload) })
-	return ctx, nil
+	return ctx, g.apiServer.Set(ctx, true)
 }
 
 // kill kills the provider's manager and restarts it, unless it was restarted only recently. It reports whether it did.

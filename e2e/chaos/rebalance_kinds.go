@@ -82,8 +82,8 @@ func (k controlPlaneKind) named(namespace, name string) client.Object {
 }
 
 // template returns the path below the folder templates of a provider's template with a control plane of the kind, which must exist.
-func (k controlPlaneKind) template(root string, about provider.Description, sites provider.MultiCluster) (string, error) {
-	flavor := strings.Trim(sites.Flavor()+"-"+k.flavor, "-")
+func (k controlPlaneKind) template(root string, about provider.Description) (string, error) {
+	flavor := strings.Trim(about.ExternalEndpoint+"-"+k.flavor, "-")
 	path := filepath.Join(root, "templates", about.Name, about.Template(flavor))
 	if _, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("finding the template of provider %s for %s: %w", about.Name, k.Facts().Kind.Kind, err)

@@ -6,7 +6,6 @@ package demo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"time"
 
@@ -147,7 +146,7 @@ func (d *demo) steps() []step {
 }
 
 // simulate starts the simulated infrastructure of the cluster's machines.
-func (d *demo) simulate(programs string) (_ environment.Infrastructure, err error) {
+func (d *demo) simulate(programs string) (_ provider.Infrastructure, err error) {
 	if several, able := d.options.Provider.(provider.SeveralInfrastructures); able && d.scenario.several {
 		d.infrastructure, err = several.SimulateSeveral()
 	} else {
@@ -157,16 +156,9 @@ func (d *demo) simulate(programs string) (_ environment.Infrastructure, err erro
 }
 
 // begin starts everything that the cluster needs. It runs until the demo ends.
-func (d *demo) begin(ctx context.Context) (err error) {
+func (d *demo) begin(context.Context) (err error) {
 	if d.life, err = d.Start(d.life); err != nil {
 		return err
-	}
-	run, err := d.infrastructure.Join(ctx, d.Management, d.Workload)
-	if err != nil {
-		return fmt.Errorf("preparing %s: %w", d.about.System, err)
-	}
-	if run != nil {
-		d.Go(d.life, d.about.System, run) //nolint:contextcheck // It runs until the demo ends.
 	}
 	d.Go(d.life, "a view", d.show) //nolint:contextcheck // It runs until the demo ends.
 	return nil

@@ -25,17 +25,11 @@ import (
 	"github.com/faultline-io/faultline/e2e/workload"
 )
 
-// Infrastructure is the simulated infrastructure of an Environment.
-type Infrastructure interface {
-	Setup(dir string) (provider.Setup, error)
-	Close()
-}
-
 // Options configure an Environment.
 type Options struct {
 	Provider provider.Provider
 	// Infrastructure starts the simulation. The folder programs has the programs of the provider's Description, etcd and kube-apiserver.
-	Infrastructure func(programs string) (Infrastructure, error)
+	Infrastructure func(programs string) (provider.Infrastructure, error)
 	// Further are managers in addition to Cluster API's and the provider's.
 	Further []managementcluster.Component
 	// Args are further arguments of the provider's manager.
@@ -68,7 +62,7 @@ type Environment struct {
 	source         string // of Cluster API, in its version
 	version        string
 	assets         string
-	infrastructure Infrastructure
+	infrastructure provider.Infrastructure
 	background     sync.WaitGroup
 	end            context.CancelCauseFunc
 }
@@ -102,6 +96,14 @@ func (e *Environment) Start(ctx context.Context) (context.Context, error) {
 		}
 	})
 	e.Go(ctx, "workload clusters", e.Workload.Start)
+	system := e.options.Provider.Describe().System
+	run, err := e.infrastructure.Join(ctx, e.Management, e.Workload)
+	if err != nil {
+		return ctx, fmt.Errorf("preparing %s: %w", system, err)
+	}
+	if run != nil {
+		e.Go(ctx, system, run)
+	}
 	return ctx, nil
 }
 

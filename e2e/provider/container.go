@@ -6,6 +6,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,20 +40,26 @@ func (k Kind) ensureRunning(ctx context.Context, s Simulator, machines string, a
 	return err
 }
 
-// StartOptions is how long a simulator may take to print its variables, and the name of the last one.
-type StartOptions struct {
-	Timeout      time.Duration
-	LastVariable string
+// Arguments returns docker's arguments for the container of a simulator, with further options and the command's arguments. If machines are
+// containers, the simulator starts them next to itself.
+func (k Kind) Arguments(s Simulator, options []string, command ...string) []string {
+	args := []string{"run", "--detach", "--name", k.Container(s), "--network", k.Network, "--label", k.Label}
+	if k.Boot {
+		args = append(args, "--volume", "/var/run/docker.sock:/var/run/docker.sock")
+	} else {
+		args = append(args, "--read-only", "--tmpfs", "/tmp")
+	}
+	return slices.Concat(args, options, []string{s.Image(k.Boot)}, command)
 }
 
 // Run keeps the container of such a simulator running, unless another environment's simulator is used, and returns its variables.
-func (k Kind) Run(ctx context.Context, s Simulator, machines string, arguments []string, until StartOptions) (RunningSimulator, error) {
+func (k Kind) Run(ctx context.Context, s Simulator, machines string, arguments []string) (RunningSimulator, error) {
 	if k.SimulatorOf == "" {
 		if err := k.ensureRunning(ctx, s, machines, arguments); err != nil {
 			return RunningSimulator{}, err
 		}
 	}
-	told, err := WaitForVariables(ctx, k.Docker, k.Container(s), until.Timeout, until.LastVariable)
+	told, err := WaitForVariables(ctx, k.Docker, k.Container(s), s.StartTimeout, s.LastVariable)
 	if err != nil {
 		return RunningSimulator{}, err
 	}

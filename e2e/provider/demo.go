@@ -38,28 +38,33 @@ type SeveralSimulation interface {
 	Server(domain string) string
 }
 
-// Simulation is an infrastructure that is simulated in this process, with failure domains that can be broken.
-type Simulation interface {
+// Infrastructure is an infrastructure that is simulated in this process, with failure domains that can be broken.
+type Infrastructure interface {
 	// Setup returns the settings of the provider's manager and its templates for the infrastructure. It may write files that the manager
 	// needs into dir.
 	Setup(dir string) (Setup, error)
 	// Join adds the infrastructure's objects to the running management cluster. Unless run is nil, the caller runs it until its context
 	// ends.
 	Join(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) (run func(context.Context) error, err error)
+	// Break makes a failure domain unusable, and returns what it did.
+	Break(ctx context.Context, domain string) (what string, err error)
+	// Repair undoes Break and ReleaseHost, and returns what it did.
+	Repair(ctx context.Context, domain string) (what string, err error)
+	// Close stops the infrastructure.
+	Close()
+}
+
+// Simulation is the Infrastructure of the demo's cluster.
+type Simulation interface {
+	Infrastructure
 	// Machines returns all machines in the infrastructure, regardless of their origin. Objects that were there from the start, such as VM
 	// templates, do not count.
 	Machines(ctx context.Context) ([]Placement, error)
-	// Break makes a failure domain unusable, and returns what it did.
-	Break(ctx context.Context, domain string) (what string, err error)
 	// ReleaseHost does what a user must do before a machine that is being deleted can leave a host of a broken domain. It returns what it
 	// did and why, if anything.
 	ReleaseHost(ctx context.Context, host string) (notes []string, err error)
-	// Repair undoes Break and ReleaseHost, and returns what it did.
-	Repair(ctx context.Context, domain string) (what string, err error)
 	// Leftovers returns something that differs from the state before there were machines; "" if nothing does.
 	Leftovers(ctx context.Context) (string, error)
-	// Close stops the simulation.
-	Close()
 }
 
 // Setup holds the settings that connect a management cluster to a Simulation.

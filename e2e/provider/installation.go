@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,6 +18,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
@@ -68,14 +68,16 @@ func Install(ctx context.Context, p Provider, progress io.Writer) (*Installation
 	if i.objects, err = p.Objects(); err != nil {
 		return nil, err
 	}
+	crds := envtest.CRDInstallOptions{ErrorIfPathMissing: true}
 	for _, folder := range []string{binaries.CAPICoreFolder(version), filepath.Join("controlplane", "kubeadm")} {
-		crds, err := crds(filepath.Join(source, folder))
-		if err != nil {
-			return nil, err
-		}
-		i.objects = append(i.objects, crds...)
+		crds.Paths = append(crds.Paths, filepath.Join(source, folder, "config", "crd", "bases"))
 	}
-	return i, nil
+	if err := envtest.ReadCRDFiles(&crds); err != nil {
+		return nil, fmt.Errorf("reading the CRDs of Cluster API: %w", err)
+	}
+	clusterAPI, err := managementcluster.Untyped(crds.CRDs)
+	i.objects = append(i.objects, clusterAPI...)
+	return i, err
 }
 
 // Component returns the provider's manager with its third-party objects and the CRDs of Cluster API, whose managers are not installed.
@@ -88,26 +90,6 @@ func (i *Installation) Component() managementcluster.Component {
 	}
 	maps.Copy(component.Variables, about.Unset)
 	return component
-}
-
-// crds returns the CRDs in a folder of Cluster API's sources.
-func crds(folder string) (all []*unstructured.Unstructured, err error) {
-	files, err := filepath.Glob(filepath.Join(folder, "config", "crd", "bases", "*.yaml"))
-	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("finding the CRDs of Cluster API in %s: %d found (%w)", folder, len(files), err)
-	}
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		objects, err := managementcluster.Decode(content)
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", file, err)
-		}
-		all = append(all, objects...)
-	}
-	return all, nil
 }
 
 // Connect returns a client whose scheme has the kinds of a provider and of Cluster API.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"path"
+	"time"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/docker"
@@ -46,6 +47,9 @@ type Simulator struct {
 	// InCluster is set if the simulator keeps all of its state in the cluster: each cluster then has its own, which is stopped while
 	// objects are moved to another cluster. Other simulators can be shared by several clusters.
 	InCluster bool
+	// StartTimeout is how long one that is not InCluster may take to print its variables, and LastVariable the name of the last one.
+	StartTimeout time.Duration
+	LastVariable string
 }
 
 // Image returns the simulator's image. A simulator whose machines are containers needs more than its program.

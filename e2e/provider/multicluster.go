@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/faultline-io/faultline/e2e/managementcluster"
-	"github.com/faultline-io/faultline/e2e/workload"
 )
 
 // RebalanceProvider is a provider that can host many clusters at once, each with its own failure domains, so that moves of their control
@@ -24,22 +23,13 @@ type RebalanceProvider interface {
 	MultiCluster(programs string) (MultiCluster, error)
 }
 
-// MultiCluster is an infrastructure with the failure domains of many clusters, each in its own namespace.
+// MultiCluster is an Infrastructure with the failure domains of many clusters, each in its own namespace. Break also powers off everything
+// that runs in a failure domain.
 type MultiCluster interface {
-	// Setup is like that of a Simulation.
-	Setup(dir string) (Setup, error)
-	// Flavor returns the flavor of the cluster template whose control-plane endpoint is set by the variables of kube-vip.
-	Flavor() string
-	// Run runs the infrastructure until ctx ends.
-	Run(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) error
+	Infrastructure
 	// AddCluster creates the failure domains of a cluster, each with capacity for room machines, and adds them to the infrastructure
-	// cluster. The names of domains are unique among clusters.
+	// cluster, which has the name of its namespace. The names of domains are unique among clusters.
 	AddCluster(ctx context.Context, in *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, room int) error
-	// Break powers off a failure domain and everything that runs there, Repair undoes it.
-	Break(ctx context.Context, domain string) (what string, err error)
-	Repair(ctx context.Context, domain string) (what string, err error)
-	// Close stops the infrastructure.
-	Close()
 }
 
 // UncountedCapacity is implemented by a MultiCluster whose provider does not know the capacity of a failure domain. The provider

@@ -45,6 +45,9 @@ type Description struct {
 	Flavor string
 	// Several is the flavor of its templates with each domain on an infrastructure of its own; "" if it has none.
 	Several string
+	// ExternalEndpoint is the flavor of its templates whose control-plane endpoint is set by the variables of kube-vip; "" if the default
+	// flavor is.
+	ExternalEndpoint string
 	// DomainKind is the kind of the objects, named like the domains, whose Ready condition reports the health of a domain; nil if the
 	// provider has none.
 	DomainKind *schema.GroupVersionKind

@@ -82,7 +82,7 @@ func TestTheRealAutoscaler(t *testing.T) {
 			var simulation provider.Simulation
 			environment.Sequence(t, environment.Options{
 				Provider: p,
-				Infrastructure: func(programs string) (_ environment.Infrastructure, err error) {
+				Infrastructure: func(programs string) (_ provider.Infrastructure, err error) {
 					simulation, err = p.Simulate(programs)
 					return simulation, err
 				},
@@ -101,11 +101,6 @@ func TestTheRealAutoscaler(t *testing.T) {
 
 // create creates the cluster, lets the autoscaler scale its MachineDeployments, and starts the autoscaler.
 func (w *fixture) create(ctx context.Context) {
-	simulate, err := w.simulation.Join(ctx, w.Management, w.Workload)
-	w.Expect(err).NotTo(HaveOccurred())
-	if simulate != nil {
-		w.Go(ctx, w.about.System, simulate)
-	}
 	template := filepath.Join(w.Root, "templates", w.about.Name, w.about.Template(""))
 	for _, object := range w.Objects(template, map[string]string{
 		"CONTROL_PLANE_MACHINE_COUNT": "1", "WORKER_MACHINE_COUNT": "0", "FAILURE_DOMAIN_WORKERS": "true", "FAILURE_DOMAIN_WORKERS_REBALANCE": "DeleteOne",

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/environment"
+	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/metal3"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator/ironic"
@@ -55,7 +56,7 @@ func TestTheRealOperator(t *testing.T) {
 	g.Expect(operator.Release).NotTo(BeEmpty(), "FAULTLINE_BMO_RELEASE must name the kustomize folder of its release")
 	racks, err := metal3.NewOperatorSimulation(hostsPerRack, operator)
 	g.Expect(err).NotTo(HaveOccurred())
-	options := environment.Options{Provider: metal3.Provider{}, Infrastructure: func(string) (environment.Infrastructure, error) { return racks, nil }}
+	options := environment.Options{Provider: metal3.Provider{}, Infrastructure: func(string) (provider.Infrastructure, error) { return racks, nil }}
 	environment.Sequence(t, options, func(f *environment.Fixture) *fixture {
 		return &fixture{Fixture: f, racks: racks}
 	}, []environment.Part[*fixture]{
@@ -73,9 +74,6 @@ func TestTheRealOperator(t *testing.T) {
 }
 
 func (w *fixture) create(ctx context.Context) {
-	operate, err := w.racks.Join(ctx, w.Management, w.Workload)
-	w.Expect(err).NotTo(HaveOccurred())
-	w.Go(ctx, "hosts", operate)
 	w.Create(ctx, "metal3/cluster-template.yaml", map[string]string{"METAL3_NODE_REUSE": "true"})
 	w.Until(ctx, w.complete)
 	racks := map[string]int{}
@@ -249,7 +247,7 @@ func (w *fixture) runs(host string) bool {
 }
 
 func (w *fixture) cordonsRackWithoutPower(ctx context.Context) {
-	w.Expect(w.racks.SetRackPower(ctx, lost, true)).To(Succeed())
+	w.Expect(w.racks.Break(ctx, lost)).NotTo(BeEmpty())
 	w.Until(ctx, func(ctx context.Context) (string, error) { return w.rackIs(ctx, faultlinev1.DomainCordoned) })
 	cluster := &infrav1.Metal3Cluster{}
 	w.Expect(w.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, cluster)).To(Succeed())

@@ -46,7 +46,7 @@ func TestTheRealRKE2(t *testing.T) {
 	g := NewWithT(t)
 	vcenter, err := vsphere.Provider{}.Simulate("")
 	g.Expect(err).NotTo(HaveOccurred())
-	options := environment.Options{Provider: vsphere.Provider{}, Infrastructure: func(string) (environment.Infrastructure, error) { return vcenter, nil }}
+	options := environment.Options{Provider: vsphere.Provider{}, Infrastructure: func(string) (provider.Infrastructure, error) { return vcenter, nil }}
 	release, err := environment.AddRKE2(&options)
 	g.Expect(err).NotTo(HaveOccurred())
 	environment.Sequence(t, options, func(f *environment.Fixture) *fixture {

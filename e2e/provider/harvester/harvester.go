@@ -26,6 +26,7 @@ func (Provider) Describe() provider.Description {
 	return provider.Description{
 		Name: "harvester", System: "Harvester", Namespace: "caphv-system", Certificate: "caphv-webhook-service-cert",
 		Domains: zoneNames(), BreakStops: true, ClusterKind: "HarvesterCluster", Programs: []string{binaries.Scheduler},
+		ExternalEndpoint: "external-endpoint",
 		Kinds: map[schema.GroupVersionKind]string{
 			version.WithKind("HarvesterCluster"):         clusterv1.ReadyCondition,
 			version.WithKind("HarvesterMachine"):         clusterv1.ReadyCondition,

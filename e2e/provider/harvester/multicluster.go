@@ -13,7 +13,6 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/workload"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
 )
 
@@ -21,8 +20,6 @@ const (
 	// siteMemory is the memory of a machine. Harvester reserves two thirds of it on a host. sitePlace is the memory of a host for each
 	// machine: these 1024 MiB, and 256 MiB that the virt-launcher uses almost completely.
 	siteMemory, sitePlace = "1536Mi", 1280 << 20
-	// siteFlavor is the flavor of templates without a load balancer of Harvester, because all in-memory clusters have the same address.
-	siteFlavor = "external-endpoint"
 	// siteReset replaces the three minutes and more that Harvester takes.
 	siteReset = time.Second
 )
@@ -48,16 +45,6 @@ func (s *multiCluster) Setup(dir string) (provider.Setup, error) {
 	// No machine boots that would use a network card.
 	setup.Variables["VM_MEMORY"], setup.Variables["VIP_NETWORK_INTERFACE"] = siteMemory, "lo"
 	return setup, nil
-}
-
-// Flavor implements provider.MultiCluster.
-func (*multiCluster) Flavor() string { return siteFlavor }
-
-// Run implements provider.MultiCluster. Harvester is already running.
-func (s *multiCluster) Run(ctx context.Context, _ *managementcluster.Cluster, workloads *workload.Simulator) error {
-	s.workloads = workloads
-	<-ctx.Done()
-	return nil
 }
 
 // AddCluster implements provider.MultiCluster.

@@ -32,10 +32,6 @@ const hostsPerRack = 4
 type simulation struct {
 	hosts
 	operator *simulator.Simulator
-
-	mu sync.Mutex
-	// booted maps hosts to the Machines that run on them.
-	booted map[string]client.ObjectKey
 }
 
 // hosts are the hosts in racks, with a client of the management cluster.
@@ -43,6 +39,12 @@ type hosts struct {
 	racks     simulator.Layout
 	client    client.Client
 	workloads *workload.Simulator
+	// power powers a rack off or on, including its BMCs.
+	power func(ctx context.Context, rack string, on bool) error
+
+	mu sync.Mutex
+	// booted maps hosts to the Machines that run on them.
+	booted map[string]client.ObjectKey
 }
 
 // Simulate implements provider.DemoProvider.
@@ -77,8 +79,14 @@ func layout(hosts int) (racks simulator.Layout) {
 
 // newSimulation returns a simulation without racks.
 func newSimulation(options ...simulator.Option) *simulation {
-	m := &simulation{booted: map[string]client.ObjectKey{}}
+	m := &simulation{hosts: hosts{booted: map[string]client.ObjectKey{}}}
 	m.operator = simulator.New(append(options, simulator.WithHooks(simulator.Hooks{PowerOn: m.powerOn, PowerOff: m.powerOff}))...)
+	m.power = func(ctx context.Context, rack string, on bool) error {
+		if on {
+			return m.operator.RestoreDomain(ctx, rack)
+		}
+		return m.operator.LoseDomain(ctx, rack)
+	}
 	return m
 }
 
@@ -130,33 +138,33 @@ func identityOf(boot simulator.Boot) (machine client.ObjectKey, as workload.Iden
 	return client.ObjectKey{Namespace: boot.Host.Namespace, Name: name}, as, nil
 }
 
-func (m *simulation) powerOn(ctx context.Context, boot simulator.Boot) error {
+func (h *hosts) powerOn(ctx context.Context, boot simulator.Boot) error {
 	machine, as, err := identityOf(boot)
 	if err != nil {
 		return err
 	}
-	if err := m.workloads.PowerOn(ctx, machine, as); err != nil {
+	if err := h.workloads.PowerOn(ctx, machine, as); err != nil {
 		return err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.booted[boot.Host.Name] = machine
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.booted[boot.Host.Name] = machine
 	return nil
 }
 
-func (m *simulation) powerOff(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
-	m.mu.Lock()
-	machine, booted := m.booted[host.Name]
-	m.mu.Unlock()
+func (h *hosts) powerOff(ctx context.Context, host *bmov1alpha1.BareMetalHost) error {
+	h.mu.Lock()
+	machine, booted := h.booted[host.Name]
+	h.mu.Unlock()
 	if !booted {
 		return nil
 	}
-	if err := m.workloads.PowerOff(ctx, machine); err != nil {
+	if err := h.workloads.PowerOff(ctx, machine); err != nil {
 		return err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.booted, host.Name)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.booted, host.Name)
 	return nil
 }
 
@@ -177,9 +185,9 @@ func claimed(ctx context.Context, c client.Reader, namespace string, running fun
 	return placements, err
 }
 
-// Break powers off a rack, including its BMCs: everything that runs there stops.
-func (m *simulation) Break(ctx context.Context, rack string) (string, error) {
-	return rack + " lost power", m.operator.LoseDomain(ctx, rack)
+// Break powers off a rack: everything that runs there stops.
+func (h *hosts) Break(ctx context.Context, rack string) (string, error) {
+	return rack + " lost power", h.power(ctx, rack, false)
 }
 
 // ReleaseHost removes the host of a machine that is being deleted. Nothing shows whether a host without power still runs, so the provider
@@ -241,11 +249,11 @@ func detachAndDelete(ctx context.Context, c client.Client, host *bmov1alpha1.Bar
 }
 
 // Repair restores power, and recreates the abandoned hosts.
-func (m *simulation) Repair(ctx context.Context, rack string) (string, error) {
-	if err := m.operator.RestoreDomain(ctx, rack); err != nil {
+func (h *hosts) Repair(ctx context.Context, rack string) (string, error) {
+	if err := h.power(ctx, rack, true); err != nil {
 		return "", err
 	}
-	return rack + " has power again", simulator.Create(ctx, m.client, provider.DemoNamespace, m.racks)
+	return rack + " has power again", simulator.Create(ctx, h.client, provider.DemoNamespace, h.racks)
 }
 
 // Leftovers returns a host that is not available, empty and healthy.

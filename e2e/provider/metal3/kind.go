@@ -78,25 +78,22 @@ func (p Provider) writeKubeconfig(ctx context.Context, k provider.Kind) (sum str
 
 func kubeconfigFile(k provider.Kind) string { return filepath.Join(k.Folder, "operator.kubeconfig") }
 
-// arguments returns the docker arguments of the operator. If hosts are containers, it starts them next to itself; otherwise it runs as
-// the user who may read the kubeconfig. It creates, in namespace default, the hosts of a cluster of three control planes and two workers,
-// and one spare host in each rack.
+// arguments returns the docker arguments of the operator. Unless hosts are containers, it runs as the user who may read the kubeconfig. It
+// creates, in namespace default, the hosts of a cluster of three control planes and two workers, and one spare host in each rack.
 func (p Provider) arguments(k provider.Kind, sum string) []string {
-	image := p.Simulator().Image(k.Boot)
-	args := []string{
-		"run", "--detach", "--name", k.Container(p.Simulator()), "--network", k.Network, "--restart", "on-failure",
-		"--label", k.Label, "--label", docker.SourceLabel + "=" + sum,
+	options := []string{
+		"--restart", "on-failure", "--label", docker.SourceLabel + "=" + sum,
 		"--volume", kubeconfigFile(k) + ":" + operatorKubeconfig + ":ro", "--env", "KUBECONFIG=" + operatorKubeconfig,
 	}
 	command := []string{
 		"--control", ":" + provider.ControlPort, "--domains", strings.Join(rackNames(), ","), "--hosts-per-rack", strconv.Itoa(hostsPerRack),
 	}
-	if !k.Boot {
-		args = append(args, "--user", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--read-only", "--tmpfs", "/tmp", image)
-		return append(args, command...)
+	if k.Boot {
+		command = append(command, "--containers", k.Name, "--container-label", k.Label, "--container-network", machineNetwork(k))
+	} else {
+		options = append(options, "--user", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()))
 	}
-	args = append(args, "--volume", "/var/run/docker.sock:/var/run/docker.sock", image)
-	return append(append(args, command...), "--containers", k.Name, "--container-label", k.Label, "--container-network", machineNetwork(k))
+	return k.Arguments(p.Simulator(), options, command...)
 }
 
 // FitTemplate returns templates unchanged: the image's URL is enough for the hosts.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/workload"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 )
 
@@ -24,17 +23,6 @@ type multiCluster struct {
 // MultiCluster implements provider.RebalanceProvider.
 func (Provider) MultiCluster(string) (provider.MultiCluster, error) {
 	return &multiCluster{simulation: newSimulation(simulator.WithoutEvents())}, nil
-}
-
-// Flavor implements provider.MultiCluster.
-func (*multiCluster) Flavor() string { return "" }
-
-// Run implements provider.MultiCluster.
-func (s *multiCluster) Run(ctx context.Context, in *managementcluster.Cluster, workloads *workload.Simulator) error {
-	if err := s.connect(in, workloads); err != nil {
-		return err
-	}
-	return s.operator.Run(ctx, in.RESTConfig)
 }
 
 // AddCluster implements provider.MultiCluster.
@@ -53,9 +41,4 @@ func (s *multiCluster) AddCluster(ctx context.Context, in *managementcluster.Clu
 		return err
 	}
 	return simulator.Create(ctx, c, cluster.GetNamespace(), layout)
-}
-
-// Repair implements provider.MultiCluster. No host was abandoned.
-func (s *multiCluster) Repair(ctx context.Context, rack string) (string, error) {
-	return rack + " has power again", s.operator.RestoreDomain(ctx, rack)
 }

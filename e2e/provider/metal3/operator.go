@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -21,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -98,14 +98,13 @@ type OperatorSimulation struct {
 	ironic   *ironic.Server
 	listener net.Listener
 	server   *http.Server
-	bodies   nodeBooter
 }
 
 // NewOperatorSimulation returns a simulation like Racks, with the real operator.
 func NewOperatorSimulation(hosts int, operator Operator) (*OperatorSimulation, error) {
-	o := &OperatorSimulation{operator: operator, bodies: nodeBooter{wanted: map[string]ironic.Machine{}, running: map[string]client.ObjectKey{}, changed: make(chan struct{}, 1)}}
-	o.racks = layout(hosts)
-	o.ironic = ironic.New(ironic.WithObserver(o.bodies.want), ironic.WithDelays(ironic.Delays{
+	o := &OperatorSimulation{operator: operator}
+	o.racks, o.booted, o.power = layout(hosts), map[string]client.ObjectKey{}, o.setPower
+	o.ironic = ironic.New(ironic.WithDelays(ironic.Delays{
 		Step: 500 * time.Millisecond, Inspecting: time.Second, Deploying: 2 * time.Second, Cleaning: time.Second, Power: 500 * time.Millisecond,
 		SoftPowerOff: 10 * time.Second, PowerSync: 2 * time.Second,
 	}))
@@ -145,7 +144,7 @@ func (o *OperatorSimulation) Join(ctx context.Context, in *managementcluster.Clu
 	return func(ctx context.Context) error {
 		var group sync.WaitGroup
 		group.Go(func() { o.ironic.Run(ctx) })
-		o.bodies.follow(ctx, o.workloads)
+		wait.UntilWithContext(ctx, o.boot, provider.PollInterval)
 		group.Wait()
 		return nil
 	}, nil
@@ -165,105 +164,35 @@ func (o *OperatorSimulation) Machines(ctx context.Context) ([]provider.Placement
 // nodeName returns the operator's name for the node of a host.
 func nodeName(host client.ObjectKey) string { return host.Namespace + "~" + host.Name }
 
-// Break powers off a rack, including its BMCs.
-func (o *OperatorSimulation) Break(ctx context.Context, rack string) (string, error) {
-	return rack + " lost power", o.SetRackPower(ctx, rack, true)
-}
-
-// SetRackPower powers a rack off or on, including its BMCs.
-func (o *OperatorSimulation) SetRackPower(ctx context.Context, rack string, dark bool) error {
+// setPower powers a rack on or off, including its BMCs.
+func (o *OperatorSimulation) setPower(ctx context.Context, rack string, on bool) error {
 	for _, host := range o.racks.Hosts(provider.DemoNamespace) {
 		if host.Labels[simulator.DomainLabel] != rack {
 			continue
 		}
-		if err := o.ironic.SetFault(ctx, ironic.Dark, dark, host.Namespace, host.Name); err != nil {
+		if err := o.ironic.SetFault(ctx, ironic.Dark, !on, host.Namespace, host.Name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Repair restores power, and recreates the abandoned hosts.
-func (o *OperatorSimulation) Repair(ctx context.Context, rack string) (string, error) {
-	if err := o.SetRackPower(ctx, rack, false); err != nil {
-		return "", err
-	}
-	return rack + " has power again", simulator.Create(ctx, o.client, provider.DemoNamespace, o.racks)
-}
-
 // Close stops Ironic.
 func (o *OperatorSimulation) Close() { _ = o.server.Close() }
 
-// bootRetry is the retry interval of a machine that cannot boot yet.
-const bootRetry = 500 * time.Millisecond
-
-// nodeBooter boots in-memory machines on hosts.
-type nodeBooter struct {
-	mu sync.Mutex
-	// wanted is the desired state of Ironic's machines by node, and running the Machines that are powered on for it.
-	wanted  map[string]ironic.Machine
-	running map[string]client.ObjectKey
-	changed chan struct{}
-}
-
-// want stores the state of a machine. It does not block.
-func (b *nodeBooter) want(machine ironic.Machine) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.wanted[machine.Name] = machine
-	select {
-	case b.changed <- struct{}{}:
-	default:
-	}
-}
-
-// follow powers Machines on and off until ctx ends.
-func (b *nodeBooter) follow(ctx context.Context, workloads *workload.Simulator) {
-	for {
-		var again <-chan time.Time
-		if err := b.catchUp(ctx, workloads); err != nil {
-			ctrl.Log.Error(err, "Failed to boot hosts")
-			again = time.After(bootRetry)
+// boot powers the in-memory machines on and off that run on hosts. It is called again and again.
+func (o *OperatorSimulation) boot(ctx context.Context) {
+	for _, machine := range o.ironic.Machines() {
+		namespace, name, _ := strings.Cut(machine.Name, "~")
+		host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		var err error
+		if _, booted := o.booted[name]; machine.Runs == nil {
+			err = o.powerOff(ctx, host)
+		} else if !booted {
+			err = o.powerOn(ctx, simulator.Boot{Host: host, UserData: []byte(machine.Runs.UserData), MetaData: machine.Runs.MetaData})
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-b.changed:
-		case <-again:
+		if err != nil {
+			ctrl.Log.Error(err, "Failed to change the power of a machine", "host", name)
 		}
 	}
-}
-
-func (b *nodeBooter) catchUp(ctx context.Context, workloads *workload.Simulator) (err error) {
-	b.mu.Lock()
-	wanted := maps.Clone(b.wanted)
-	b.mu.Unlock()
-	for name, machine := range wanted {
-		running, runs := b.running[name]
-		switch {
-		case machine.Runs != nil && !runs:
-			err = errors.Join(err, b.boot(ctx, workloads, machine))
-		case machine.Runs == nil && runs:
-			if failed := workloads.PowerOff(ctx, running); failed != nil {
-				err = errors.Join(err, failed)
-				continue
-			}
-			delete(b.running, name)
-		}
-	}
-	return err
-}
-
-func (b *nodeBooter) boot(ctx context.Context, workloads *workload.Simulator, machine ironic.Machine) error {
-	namespace, name, _ := strings.Cut(machine.Name, "~")
-	host := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	key, as, err := identityOf(simulator.Boot{Host: host, UserData: []byte(machine.Runs.UserData), MetaData: machine.Runs.MetaData})
-	if err != nil {
-		return err
-	}
-	if err := workloads.PowerOn(ctx, key, as); err != nil {
-		return err
-	}
-	b.running[machine.Name] = key
-	return nil
 }

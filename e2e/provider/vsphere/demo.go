@@ -19,36 +19,42 @@ import (
 // guestDelay is the boot time of a simulated guest, long enough to see machines start one after the other.
 const guestDelay = time.Second
 
-// simulation is a vCenter with three compute clusters as zones.
+// simulation is one or several equal vCenters with three compute clusters as zones. Each of several has one of the zones.
 type simulation struct {
-	vcenter *simulator.Server
+	vcenters []*simulator.Server
+	zones    []string // of several vCenters
 }
 
 // Simulate implements provider.DemoProvider.
 func (Provider) Simulate(string) (provider.Simulation, error) {
-	vcenter, err := simulator.New(simulator.ThreeZones(), simulator.WithGuestDelay(guestDelay))
+	vcenters, err := simulator.NewSeveral(1, simulator.ThreeZones(), simulator.WithGuestDelay(guestDelay))
 	if err != nil {
-		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
+		return nil, err
 	}
-	return &simulation{vcenter: vcenter}, nil
+	return &simulation{vcenters: vcenters}, nil
 }
 
 // Setup gives the manager its own account for objects that belong to no cluster, as an installation does, and sets all template variables
-// without a default.
+// without a default. All vCenters have the same account.
 func (v *simulation) Setup(dir string) (provider.Setup, error) {
+	vcenter := v.vcenters[0]
 	credentials := filepath.Join(dir, "credentials.yaml")
-	content := fmt.Sprintf("username: %q\npassword: %q\n", v.vcenter.Username(), v.vcenter.Password())
+	content := fmt.Sprintf("username: %q\npassword: %q\n", vcenter.Username(), vcenter.Password())
 	if err := os.WriteFile(credentials, []byte(content), 0o600); err != nil {
 		return provider.Setup{}, fmt.Errorf("writing the manager's credentials: %w", err)
 	}
+	access := []string{
+		"export GOVC_URL=" + vcenter.Host() + " GOVC_INSECURE=1",
+		fmt.Sprintf("export GOVC_USERNAME=%s GOVC_PASSWORD=%s", vcenter.Username(), vcenter.Password()),
+	}
+	for i, other := range v.vcenters[1:] {
+		access = append(access, "export GOVC_URL="+other.Host()+" # the vCenter of "+v.zones[i+1])
+	}
 	return provider.Setup{
 		ManagerArgs:      []string{"--credentials-file=" + credentials},
-		ManagerVariables: map[string]string{"VSPHERE_USERNAME": v.vcenter.Username(), "VSPHERE_PASSWORD": v.vcenter.Password()},
-		Variables:        simulator.TemplateVariables(datacenterName, v.vcenter),
-		Access: []string{
-			"export GOVC_URL=" + v.vcenter.Host() + " GOVC_INSECURE=1",
-			fmt.Sprintf("export GOVC_USERNAME=%s GOVC_PASSWORD=%s", v.vcenter.Username(), v.vcenter.Password()),
-		},
+		ManagerVariables: map[string]string{"VSPHERE_USERNAME": vcenter.Username(), "VSPHERE_PASSWORD": vcenter.Password()},
+		Variables:        simulator.TemplateVariables(datacenterName, v.vcenters...),
+		Access:           access,
 	}, nil
 }
 
@@ -59,10 +65,15 @@ func (*simulation) Join(context.Context, *managementcluster.Cluster, *workload.S
 
 // Machines lists the virtual machines. In this layout the compute cluster has the name of the zone.
 func (v *simulation) Machines(context.Context) ([]provider.Placement, error) {
-	vms := v.vcenter.VMs()
-	placements := make([]provider.Placement, 0, len(vms))
-	for _, vm := range vms {
-		placements = append(placements, provider.Placement{Name: vm.Name, Domain: vm.Cluster, Host: vm.Host, Running: vm.Power == "poweredOn"})
+	var placements []provider.Placement
+	for i, vcenter := range v.vcenters {
+		for _, vm := range vcenter.VMs() {
+			p := provider.Placement{Name: vm.Name, Domain: vm.Cluster, Host: vm.Host, Running: vm.Power == poweredOn}
+			if len(v.vcenters) > 1 && p.Domain != v.zones[i] {
+				p.Domain += " on the vCenter of " + v.zones[i]
+			}
+			placements = append(placements, p)
+		}
 	}
 	return placements, nil
 }
@@ -71,19 +82,19 @@ func (v *simulation) Machines(context.Context) ([]provider.Placement, error) {
 // placed there.
 func (v *simulation) Break(_ context.Context, zone string) (string, error) {
 	name := datastore(zone)
-	if err := v.vcenter.RemoveDatastore(datacenterName, name); err != nil {
+	if err := v.vcenters[0].RemoveDatastore(datacenterName, name); err != nil {
 		return "", fmt.Errorf("removing datastore %s: %w", name, err)
 	}
 	return "removed datastore " + name, nil
 }
 
-// ReleaseHost does nothing: virtual machines can be deleted without their datastore.
+// ReleaseHost does nothing: virtual machines can be deleted without their datastore, but not without their vCenter.
 func (*simulation) ReleaseHost(context.Context, string) ([]string, error) { return nil, nil }
 
 // Repair restores the datastore.
 func (v *simulation) Repair(_ context.Context, zone string) (string, error) {
 	name := datastore(zone)
-	if err := v.vcenter.RestoreDatastore(datacenterName, name); err != nil {
+	if err := v.vcenters[0].RestoreDatastore(datacenterName, name); err != nil {
 		return "", fmt.Errorf("restoring datastore %s: %w", name, err)
 	}
 	return "restored datastore " + name, nil
@@ -94,11 +105,13 @@ func datastore(zone string) string { return "datastore-" + zone[len(zone)-1:] }
 
 // Leftovers counts the virtual machines.
 func (v *simulation) Leftovers(context.Context) (string, error) {
-	if n := len(v.vcenter.VMs()); n > 0 {
-		return fmt.Sprintf("vCenter still has %d machines", n), nil
+	for _, vcenter := range v.vcenters {
+		if n := len(vcenter.VMs()); n > 0 {
+			return fmt.Sprintf("vCenter %s still has %d machines", vcenter.Host(), n), nil
+		}
 	}
 	return "", nil
 }
 
-// Close stops the vCenter.
-func (v *simulation) Close() { v.vcenter.Close() }
+// Close stops the vCenters.
+func (v *simulation) Close() { simulator.CloseAll(v.vcenters) }

@@ -10,36 +10,28 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 )
 
-const (
-	// startTimeout bounds the start of the simulated vCenter.
-	startTimeout = 30 * time.Second
-	// lastVariable is the last variable that it prints.
-	lastVariable = "VSPHERE_ZONE_C_NETWORK"
-	// vcentersThatBoot is the number of vCenters if machines are containers, for a cluster that loses one of them.
-	vcentersThatBoot = "3"
-)
+// vcentersThatBoot is the number of vCenters if machines are containers, for a cluster that loses one of them.
+const vcentersThatBoot = "3"
 
 // CutOff returns the fault in which vCenter loses the hosts of the zone's compute cluster.
 func (Provider) CutOff(zone string) string { return "lost-hosts/" + zone }
 
 // Simulator implements provider.KindProvider.
 func (Provider) Simulator() provider.Simulator {
-	return provider.Simulator{Program: "vcsim", Container: "vcenter"}
+	return provider.Simulator{Program: "vcsim", Container: "vcenter", StartTimeout: 30 * time.Second, LastVariable: "VSPHERE_ZONE_C_NETWORK"}
 }
 
 // Start runs the simulated vCenter on the network of the node. It restarts it with an empty inventory only if its image has changed.
 func (p Provider) Start(ctx context.Context, k provider.Kind) (provider.RunningSimulator, error) {
-	return k.Run(ctx, p.Simulator(), p.MachineContainer(".*"), p.arguments(k), provider.StartOptions{Timeout: startTimeout, LastVariable: lastVariable})
+	return k.Run(ctx, p.Simulator(), p.MachineContainer(".*"), p.arguments(k))
 }
 
-// arguments returns the docker arguments of the simulated vCenter. If machines are containers, it starts them next to itself.
+// arguments returns the docker arguments of the simulated vCenter.
 func (p Provider) arguments(k provider.Kind) []string {
-	image := p.Simulator().Image(k.Boot)
-	args := []string{"run", "--detach", "--name", k.Container(p.Simulator()), "--network", k.Network, "--label", k.Label}
 	if !k.Boot {
-		return append(args, "--read-only", "--tmpfs", "/tmp", image)
+		return k.Arguments(p.Simulator(), nil)
 	}
-	return append(args, "--volume", "/var/run/docker.sock:/var/run/docker.sock", image, "--containers", "--vcenters="+vcentersThatBoot)
+	return k.Arguments(p.Simulator(), nil, "--containers", "--vcenters="+vcentersThatBoot)
 }
 
 // MachineContainer implements provider.KindProvider.

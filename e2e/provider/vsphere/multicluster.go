@@ -6,8 +6,6 @@ package vsphere
 import (
 	"context"
 	"fmt"
-	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,9 +22,8 @@ import (
 type multiCluster struct {
 	*simulation
 
-	mu        sync.Mutex
+	vcenter   *simulator.Server
 	workloads *workload.Simulator
-	of        map[string]string // maps each zone to the namespace of its cluster
 }
 
 // MultiCluster implements provider.RebalanceProvider.
@@ -35,22 +32,16 @@ func (Provider) MultiCluster(string) (provider.MultiCluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
 	}
-	return &multiCluster{simulation: &simulation{vcenter: vcenter}, of: map[string]string{}}, nil
+	return &multiCluster{simulation: &simulation{vcenters: []*simulator.Server{vcenter}}, vcenter: vcenter}, nil
 }
-
-// Flavor implements provider.MultiCluster.
-func (*multiCluster) Flavor() string { return "" }
 
 // UnboundedCapacity implements provider.UnboundedCapacity. The hosts of vcsim accept any number of virtual machines.
 func (*multiCluster) UnboundedCapacity() {}
 
-// Run implements provider.MultiCluster. vCenter is already running.
-func (s *multiCluster) Run(ctx context.Context, _ *managementcluster.Cluster, workloads *workload.Simulator) error {
-	s.mu.Lock()
+// Join only stores the simulator of workload clusters: vCenter is outside the management cluster.
+func (s *multiCluster) Join(_ context.Context, _ *managementcluster.Cluster, workloads *workload.Simulator) (func(context.Context) error, error) {
 	s.workloads = workloads
-	s.mu.Unlock()
-	<-ctx.Done()
-	return nil
+	return nil, nil
 }
 
 // AddCluster implements provider.MultiCluster.
@@ -71,9 +62,6 @@ func (s *multiCluster) AddCluster(ctx context.Context, in *managementcluster.Clu
 		return err
 	}
 	for _, zone := range domains {
-		s.mu.Lock()
-		s.of[zone] = cluster.GetNamespace()
-		s.mu.Unlock()
 		domain, deployment := newZone(&provider.Cluster{Name: name}, zone, s.vcenter, infrav1.VSphereFailureDomainSpec{
 			Region:   infrav1.FailureDomain{Name: simulator.RegionTag, Type: infrav1.DatacenterFailureDomain, TagCategory: simulator.RegionCategory},
 			Zone:     infrav1.FailureDomain{Name: zone, Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.ZoneCategory},
@@ -130,12 +118,9 @@ func (s *multiCluster) Repair(ctx context.Context, zone string) (string, error) 
 
 // setReady stops or restarts the Nodes in a zone. Virtual machines without a Node are skipped.
 func (s *multiCluster) setReady(ctx context.Context, zone string, ready bool) {
-	s.mu.Lock()
-	workloads, namespace := s.workloads, s.of[zone]
-	s.mu.Unlock()
 	for _, vm := range s.vcenter.VMs() {
-		if vm.Cluster == zone && strings.HasPrefix(vm.Name, namespace+"-") {
-			_ = workloads.SetNodeReady(ctx, client.ObjectKey{Namespace: namespace, Name: vm.Name}, ready)
+		if vm.Cluster == zone {
+			_ = s.workloads.SetNodeReady(ctx, client.ObjectKey{Namespace: vm.Datacenter, Name: vm.Name}, ready)
 		}
 	}
 }
