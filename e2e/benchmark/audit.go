@@ -4,12 +4,14 @@
 package benchmark
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strings"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
 // auditPolicy makes the API server log requests of ServiceAccounts. Managers run with ServiceAccounts; nothing else in the management
@@ -23,58 +25,38 @@ rules:
   - level: None
 `
 
-// auditEvent holds the relevant fields of one line of the API server's audit log.
-type auditEvent struct {
-	Stage      string `json:"stage"`
-	Verb       string `json:"verb"`
-	RequestURI string `json:"requestURI"`
-	UserAgent  string `json:"userAgent"`
-	ObjectRef  *struct {
-		Resource    string `json:"resource"`
-		Subresource string `json:"subresource"`
-	} `json:"objectRef"`
-}
-
-// counts reports whether the event stands for a request. A watch counts when it starts, every other request when it is answered.
-func (e auditEvent) counts() bool {
+// counts reports whether an event stands for a request. A watch counts when it starts, every other request when it is answered.
+func counts(e *auditv1.Event) bool {
 	if e.Verb == "watch" {
-		return e.Stage == "ResponseStarted"
+		return e.Stage == auditv1.StageResponseStarted
 	}
-	return e.Stage == "ResponseComplete"
+	return e.Stage == auditv1.StageResponseComplete
 }
 
-// name returns the verb and the resource, or the path of a request without a resource.
-func (e auditEvent) name() string {
-	switch {
-	case e.ObjectRef == nil:
-		path, _, _ := strings.Cut(e.RequestURI, "?")
-		return e.Verb + " " + path
-	case e.ObjectRef.Subresource != "":
-		return e.Verb + " " + e.ObjectRef.Resource + "/" + e.ObjectRef.Subresource
-	default:
-		return e.Verb + " " + e.ObjectRef.Resource
+// nameOf returns the verb and the resource, or the path of a request without a resource.
+func nameOf(e *auditv1.Event) string {
+	if e.ObjectRef == nil {
+		requested, _, _ := strings.Cut(e.RequestURI, "?")
+		return e.Verb + " " + requested
 	}
+	return e.Verb + " " + path.Join(e.ObjectRef.Resource, e.ObjectRef.Subresource)
 }
 
 // countRequests reads an audit log and counts the requests of clients whose user agent starts with agent. It ignores an incomplete last
 // line.
 func countRequests(log io.Reader, agent string) (Counts, error) {
-	requests := Counts{}
-	lines := bufio.NewReader(log)
-	for number := 1; ; number++ {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
+	requests, events := Counts{}, json.NewDecoder(log)
+	for {
+		var event auditv1.Event
+		err := events.Decode(&event)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return requests, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading the audit log: %w", err)
 		}
-		var event auditEvent
-		if err := json.Unmarshal(line, &event); err != nil {
-			return nil, fmt.Errorf("reading line %d of the audit log: %w", number, err)
-		}
-		if event.counts() && strings.HasPrefix(event.UserAgent, agent) {
-			requests[event.name()]++
+		if counts(&event) && strings.HasPrefix(event.UserAgent, agent) {
+			requests[nameOf(&event)]++
 		}
 	}
 }

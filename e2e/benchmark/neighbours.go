@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,8 +21,6 @@ const (
 
 	noEffect = 1.1 // a slow neighbour may cost 10%
 	noise    = 0.5 // plus this many seconds of normal variation
-
-	first, second = "first", "second"
 )
 
 // Infrastructure is an infrastructure with a cluster on it that a manager drives.
@@ -45,7 +42,7 @@ type Neighbours struct {
 // Scenarios returns one scenario for each comparison.
 func (n Neighbours) Scenarios() []Scenario {
 	var alone []float64
-	scenario := func(name string, delays map[string]time.Duration, figures func(*Environment, map[string][]float64)) Scenario {
+	scenario := func(name string, figures func(e *Environment, times [][]float64), delays ...time.Duration) Scenario {
 		return Scenario{Name: name, Run: func(ctx context.Context, e *Environment) error {
 			times, err := n.together(ctx, e, delays)
 			if err == nil {
@@ -55,16 +52,16 @@ func (n Neighbours) Scenarios() []Scenario {
 		}}
 	}
 	scenarios := []Scenario{
-		scenario("alone", map[string]time.Duration{first: 0}, func(e *Environment, times map[string][]float64) {
-			alone = times[first]
+		scenario("alone", func(e *Environment, times [][]float64) {
+			alone = times[0]
 			e.Add(seconds(n.One+" alone", alone).WithUpstream(n.Alone))
-		}),
-		scenario("fast-neighbour", map[string]time.Duration{first: 0, second: 0}, func(e *Environment, times map[string][]float64) {
-			e.Add(seconds("next to one that is as fast", times[first]))
-		}),
-		scenario("slow-neighbour", map[string]time.Duration{first: 0, second: neighbourDelay}, func(e *Environment, times map[string][]float64) {
-			e.Add(effectOf(alone, times[first]).WithUpstream(n.Upstream), seconds("the slow one itself", times[second]))
-		}),
+		}, 0),
+		scenario("fast-neighbour", func(e *Environment, times [][]float64) {
+			e.Add(seconds("next to one that is as fast", times[0]))
+		}, 0, 0),
+		scenario("slow-neighbour", func(e *Environment, times [][]float64) {
+			e.Add(effectOf(alone, times[0]).WithUpstream(n.Upstream), seconds("the slow one itself", times[1]))
+		}, 0, neighbourDelay),
 	}
 	scenarios[0].Title = fmt.Sprintf("Slow neighbor (%d machines on each), seconds until ready, medians of %d", neighbourMachines, rounds)
 	return scenarios
@@ -84,18 +81,16 @@ func NoEffect() string {
 	return fmt.Sprintf("\"No effect\" allows for %.0f%% and %.1f s, the variation between runs.\n", (noEffect-1)*100, noise)
 }
 
-// together creates machines on several infrastructures at the same time, in several rounds, and returns the seconds for each
+// together creates machines on an infrastructure for each delay at the same time, in several rounds. It returns the seconds for each
 // infrastructure until its machines of each round were ready.
-func (n Neighbours) together(ctx context.Context, e *Environment, delays map[string]time.Duration) (map[string][]float64, error) {
-	all := map[string]Infrastructure{}
-	for name, delay := range delays {
-		made, err := n.Start(ctx, e, name, delay)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+func (n Neighbours) together(ctx context.Context, e *Environment, delays []time.Duration) ([][]float64, error) {
+	all, times := make([]Infrastructure, len(delays)), make([][]float64, len(delays))
+	for i, delay := range delays {
+		var err error
+		if all[i], err = n.Start(ctx, e, neighbourName(i), delay); err != nil {
+			return nil, fmt.Errorf("%s: %w", neighbourName(i), err)
 		}
-		all[name] = made
 	}
-	times := map[string][]float64{}
 	for range rounds {
 		if err := e.round(ctx, all, times); err != nil {
 			return nil, err
@@ -104,31 +99,31 @@ func (n Neighbours) together(ctx context.Context, e *Environment, delays map[str
 	return times, nil
 }
 
+// neighbourName returns the name of an infrastructure's cluster.
+func neighbourName(i int) string { return fmt.Sprintf("neighbor-%d", i+1) }
+
 // round adds one time for each infrastructure.
-func (e *Environment) round(ctx context.Context, all map[string]Infrastructure, times map[string][]float64) error {
-	prepared := map[string]func(context.Context) error{}
-	for name, neighbour := range all {
+func (e *Environment) round(ctx context.Context, all []Infrastructure, times [][]float64) error {
+	provisions := make([]func(context.Context) error, len(all))
+	for i, neighbour := range all {
 		var err error
-		if prepared[name], err = neighbour.Prepare(ctx, neighbourMachines); err != nil {
+		if provisions[i], err = neighbour.Prepare(ctx, neighbourMachines); err != nil {
 			return err
 		}
 	}
 	if err := e.Rest(ctx); err != nil {
 		return err
 	}
-	var mutex sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
-	for name, provision := range prepared {
+	for i, provision := range provisions {
 		group.Go(func() error {
 			began := time.Now()
 			if err := provision(ctx); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+				return fmt.Errorf("%s: %w", neighbourName(i), err)
 			}
 			ready := time.Since(began).Seconds()
-			e.Progressf("the machines on the %s are ready after %.1f s", name, ready)
-			mutex.Lock()
-			defer mutex.Unlock()
-			times[name] = append(times[name], ready)
+			e.Progressf("the machines of %s are ready after %.1f s", neighbourName(i), ready)
+			times[i] = append(times[i], ready)
 			return nil
 		})
 	}
