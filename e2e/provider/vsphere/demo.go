@@ -21,8 +21,9 @@ const guestDelay = time.Second
 
 // simulation is one or several equal vCenters with three compute clusters as zones. Each of several has one of the zones.
 type simulation struct {
-	vcenters []*simulator.Server
-	zones    []string // of several vCenters
+	vcenters  []*simulator.Server
+	zones     []string // of several vCenters
+	workloads *workload.Simulator
 }
 
 // Simulate implements provider.DemoProvider.
@@ -58,8 +59,9 @@ func (v *simulation) Setup(dir string) (provider.Setup, error) {
 	}, nil
 }
 
-// Join does nothing: a vCenter is outside the management cluster.
-func (*simulation) Join(context.Context, *managementcluster.Cluster, *workload.Simulator) (func(context.Context) error, error) {
+// Join only stores the simulator of workload clusters: a vCenter is outside the management cluster.
+func (v *simulation) Join(_ context.Context, _ *managementcluster.Cluster, workloads *workload.Simulator) (func(context.Context) error, error) {
+	v.workloads = workloads
 	return nil, nil
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/workload"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
@@ -22,8 +21,7 @@ import (
 type multiCluster struct {
 	*simulation
 
-	vcenter   *simulator.Server
-	workloads *workload.Simulator
+	vcenter *simulator.Server
 }
 
 // MultiCluster implements provider.RebalanceProvider.
@@ -37,12 +35,6 @@ func (Provider) MultiCluster(string) (provider.MultiCluster, error) {
 
 // UnboundedCapacity implements provider.UnboundedCapacity. The hosts of vcsim accept any number of virtual machines.
 func (*multiCluster) UnboundedCapacity() {}
-
-// Join only stores the simulator of workload clusters: vCenter is outside the management cluster.
-func (s *multiCluster) Join(_ context.Context, _ *managementcluster.Cluster, workloads *workload.Simulator) (func(context.Context) error, error) {
-	s.workloads = workloads
-	return nil, nil
-}
 
 // AddCluster implements provider.MultiCluster.
 func (s *multiCluster) AddCluster(ctx context.Context, in *managementcluster.Cluster, cluster *unstructured.Unstructured, domains []string, _ int) error {

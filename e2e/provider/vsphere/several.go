@@ -10,18 +10,12 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
-	"github.com/faultline-io/faultline/e2e/workload"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
 // several is a simulation with one vCenter for each zone.
-type several struct {
-	*simulation
-
-	workloads *workload.Simulator
-}
+type several struct{ *simulation }
 
 // SimulateSeveral implements provider.SeveralInfrastructures.
 func (p Provider) SimulateSeveral() (provider.SeveralSimulation, error) {
@@ -30,7 +24,7 @@ func (p Provider) SimulateSeveral() (provider.SeveralSimulation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &several{simulation: &simulation{vcenters: vcenters, zones: zones}}, nil
+	return &several{&simulation{vcenters: vcenters, zones: zones}}, nil
 }
 
 // of returns the vCenter of a zone.
@@ -38,12 +32,6 @@ func (s *several) of(zone string) *simulator.Server { return s.vcenters[slices.I
 
 // Server implements provider.SeveralSimulation.
 func (s *several) Server(zone string) string { return s.of(zone).Host() }
-
-// Join only stores the simulator of workload clusters: vCenters are outside the management cluster.
-func (s *several) Join(_ context.Context, _ *managementcluster.Cluster, workloads *workload.Simulator) (func(context.Context) error, error) {
-	s.workloads = workloads
-	return nil, nil
-}
 
 // Break makes the vCenter of a zone unreachable, and powers off its machines.
 func (s *several) Break(ctx context.Context, zone string) (string, error) {

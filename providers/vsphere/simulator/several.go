@@ -36,17 +36,6 @@ func CloseAll(servers []*Server) {
 	}
 }
 
-// CallsOf adds up the calls to Servers.
-func CallsOf(servers []*Server) map[string]int {
-	sum := map[string]int{}
-	for _, server := range servers {
-		for call, n := range server.Calls() {
-			sum[call] += n
-		}
-	}
-	return sum
-}
-
 // TemplateVariables returns the variables of cluster templates for a datacenter in each of some vCenters with the same account.
 func TemplateVariables(datacenter string, vcenters ...*Server) map[string]string {
 	first := vcenters[0]
