@@ -115,7 +115,15 @@ func killInEachMode(ctx context.Context, options Options) error {
 		}
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("%w\n%s (logs: %s)", errors.Join(failed...), options.repeat(fmt.Sprintf("SEED=%d", options.Seed)), dir)
+		err = fmt.Errorf("%w\n%s", errors.Join(failed...), options.repeat(fmt.Sprintf("SEED=%d", options.Seed)))
+	}
+	return keepLogs(err, dir)
+}
+
+// keepLogs removes the logs of a run without an error, and adds their folder to an error.
+func keepLogs(err error, dir string) error {
+	if err != nil {
+		return fmt.Errorf("%w\n(logs: %s)", err, dir)
 	}
 	return os.RemoveAll(dir)
 }
@@ -160,14 +168,8 @@ func restart(ctx context.Context, management *managementcluster.Cluster, name st
 	return ready(ctx)
 }
 
-// check returns the selected modes and sets defaults.
+// check returns the selected modes.
 func (o *Options) check() ([]provider.Mode, error) {
-	if o.Kills == 0 {
-		o.Kills = DefaultKills
-	}
-	if o.Machines == 0 {
-		o.Machines = DefaultMachines
-	}
 	if o.Kills < 1 || o.Machines < 1 {
 		return nil, fmt.Errorf("the numbers of kills and of machines must be 1 or more, not %d and %d", o.Kills, o.Machines)
 	}

@@ -12,14 +12,63 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
-	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/util/workqueue"
 
+	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/environment"
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
+	"github.com/faultline-io/faultline/shared/machines"
 )
+
+// controlPlaneKind is what differs between the kinds of control planes.
+type controlPlaneKind struct {
+	machines.ControlPlaneKind
+	// flavor ends the flavor of the templates; "" if no flavor names the kind.
+	flavor string
+	// upgraded is the version in its spec after an upgrade. No program of that version is run.
+	upgraded string
+	// pauseReported is true if it has a condition that reports a pause.
+	pauseReported bool
+}
+
+// DefaultControlPlane is the kind of control planes in RebalanceMode if none is named.
+const DefaultControlPlane = "kubeadm"
+
+// controlPlaneKinds returns the kinds by the names of their providers.
+func controlPlaneKinds() map[string]controlPlaneKind {
+	return map[string]controlPlaneKind{
+		DefaultControlPlane: {ControlPlaneKind: machines.Kubeadm{}, upgraded: "v1.36.99", pauseReported: true},
+		"rke2":              {ControlPlaneKind: machines.RKE2{}, flavor: "rke2", upgraded: "v1.36.99+rke2r1"},
+	}
+}
+
+// ControlPlaneNames returns the names of the kinds of control planes.
+func ControlPlaneNames() []string { return sortedKeys(controlPlaneKinds()) }
+
+// rollsOut reports whether the kind has a field to replace all machines.
+func (k controlPlaneKind) rollsOut() bool { return k.Facts().RolloutAfter != nil }
+
+// restartPause is the minimum time between a restart of the manager and the next kill. All control planes share it.
+const restartPause = 3 * time.Second
+
+// commonEnvironment is the management cluster of all control planes.
+type commonEnvironment struct {
+	*environment.Environment
+	about     provider.Description
+	kind      controlPlaneKind
+	template  string
+	sites     provider.MultiCluster
+	apiServer *managementcluster.APIServerFaults // nil if the API server injects no faults
+	recorders sync.Map                           // by namespace
+
+	mu    sync.Mutex // held while the manager is down
+	ready time.Time
+	kills int
+}
 
 // rebalance runs all seeds. Its error lists every fault that was found.
 func rebalance(ctx context.Context, options Options) error {
@@ -35,82 +84,69 @@ func rebalance(ctx context.Context, options Options) error {
 	if !ok {
 		return fmt.Errorf("unknown control plane %q: must be %s", options.ControlPlane, strings.Join(ControlPlaneNames(), " or "))
 	}
-	with := environment.Options{Progress: options.Progress}
 	g := &commonEnvironment{about: sited.Describe(), kind: kind}
-	var err error
-	if err = kind.addTo(&with); err != nil {
-		return err
+	with := environment.Options{Provider: sited, Progress: options.Progress}
+	with.Infrastructure = func(programs string) (_ provider.Infrastructure, err error) {
+		g.sites, err = sited.MultiCluster(programs)
+		return g.sites, err
 	}
+	if kind.flavor == "rke2" {
+		if _, err := environment.AddRKE2(&with); err != nil {
+			return err
+		}
+	}
+	var err error
 	if g.apiServer, err = managementcluster.NewAPIServerFaults(options.APIServer); err != nil {
 		return err
 	}
+	with.APIServer = g.apiServer
 	if with.Dir, err = provider.LogFolder(RebalanceMode); err != nil {
 		return err
 	}
 	options.printf("seeds %d to %d of %s, %d at a time", options.Seed, options.Seed+uint64(options.Seeds)-1, kind.Facts().Kind.Kind, options.AtOnce)
-	ctx, err = g.prepare(ctx, sited, with)
-	defer g.Close()
-	if err != nil {
+	return keepLogs(options.rebalanceIn(ctx, g, with), with.Dir)
+}
+
+// rebalanceIn starts the environment and runs all seeds in it.
+func (o *Options) rebalanceIn(ctx context.Context, g *commonEnvironment, with environment.Options) (err error) {
+	if g.Environment, err = environment.New(ctx, with); err != nil {
 		return err
 	}
-	failed := options.runAll(ctx, g, with.Dir)
-	if err := errors.Join(failed, context.Cause(ctx)); err != nil {
-		return fmt.Errorf("%w\n(histories and logs: %s)", err, with.Dir)
+	defer g.Close()
+	if ctx, err = g.Start(ctx); err != nil {
+		return err
 	}
-	return os.RemoveAll(with.Dir)
-}
-
-// results holds the results of all seeds.
-type results struct {
-	mu     sync.Mutex
-	failed []error
-	passed int
-	sum    counts
-}
-
-func (o *Options) runAll(ctx context.Context, g *commonEnvironment, dir string) error {
-	var r results
-	var group errgroup.Group
-	group.SetLimit(o.AtOnce)
-	for i := range o.Seeds {
-		if ctx.Err() != nil {
-			break
+	if err := g.prepare(ctx); err != nil {
+		return err
+	}
+	failed := make([]error, o.Seeds)
+	var mu sync.Mutex
+	var sum counts
+	passed := 0
+	workqueue.ParallelizeUntil(ctx, o.AtOnce, o.Seeds, func(i int) {
+		is := g.run(ctx, draw(o.Seed+uint64(i), g.kind)) //nolint:gosec // i is not negative.
+		mu.Lock()
+		defer mu.Unlock()
+		count := is.history.count(func(moment) bool { return true })
+		sum = counts{sum.moves + count.moves, sum.aborted + count.aborted, sum.rollouts + count.rollouts}
+		o.printf("seed %d: %s: %s, %d faults, %.0f s", is.seed, is.script, count, len(is.faults), is.took.Seconds())
+		if failed[i] = o.report(is, with.Dir); failed[i] == nil {
+			passed++
 		}
-		group.Go(func() error {
-			if ctx.Err() == nil {
-				o.record(&r, g.run(ctx, draw(o.Seed+uint64(i), g.kind)), dir) //nolint:gosec // i is not negative.
-			}
-			return nil
-		})
-	}
-	_ = group.Wait()
+	})
 	if g.apiServer != nil {
 		o.printf("API server %s: %s", o.APIServer, g.apiServer.Highest())
-		r.failed = append(r.failed, g.apiServer.Highest().TooMany()) // or nil
+		failed = append(failed, g.apiServer.Highest().TooMany()) // or nil
 	}
-	o.printf("%d of %d seeds without a fault; %s; the manager was killed %d times", r.passed, o.Seeds, r.sum, g.kills)
-	return errors.Join(r.failed...)
+	o.printf("%d of %d seeds without a fault; %s; the manager was killed %d times", passed, o.Seeds, sum, g.kills)
+	return errors.Join(errors.Join(failed...), context.Cause(ctx))
 }
 
-// record counts an outcome, and stores the history of an outcome with faults.
-func (o *Options) record(r *results, is outcome, dir string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	faults := is.faults
-	if is.err != nil {
-		faults = append(faults, is.err.Error())
+// report prints the faults of a seed and stores its history, if there are faults.
+func (o *Options) report(is outcome, dir string) error {
+	if len(is.faults) == 0 {
+		return nil
 	}
-	count := countsOf(is.history)
-	r.sum.add(count)
-	o.printf("seed %d: %s: %s, %d faults, %.0f s", is.seed, is.script, count, len(faults), is.took.Seconds())
-	if len(faults) == 0 {
-		r.passed++
-		return
-	}
-	for _, fault := range faults {
-		o.printf("seed %d: %s", is.seed, fault)
-	}
-	r.failed = append(r.failed, fmt.Errorf("seed %d: %s\n%s", is.seed, strings.Join(faults, "\n"), o.repeat(fmt.Sprintf("SEEDS=1 SEED=%d", is.seed))))
 	var text strings.Builder
 	for _, m := range is.history {
 		fmt.Fprintln(&text, m)
@@ -118,45 +154,47 @@ func (o *Options) record(r *results, is outcome, dir string) {
 	for _, line := range is.machines {
 		fmt.Fprintln(&text, line)
 	}
-	if err := os.WriteFile(filepath.Join(dir, is.name()+".txt"), []byte(text.String()), 0o600); err != nil {
-		o.printf("seed %d: %s", is.seed, err)
+	for _, fault := range is.faults {
+		o.printf("seed %d: %s", is.seed, fault)
 	}
-}
-
-// String describes the control plane and the steps.
-func (s script) String() string {
-	var acts []string
-	for _, step := range s.steps {
-		acts = append(acts, step.String())
-	}
-	return fmt.Sprintf("%s, %d machines, %d failure domains: %s", s.mode, s.replicas, s.domains, strings.Join(acts, ", "))
-}
-
-// counts holds the numbers of moves, aborted moves and rollouts in a history.
-type counts struct{ moves, aborted, rollouts int }
-
-func countsOf(h history) counts {
-	var c counts
-	for i := range h {
-		if h.begins(i) {
-			c.moves++
-		}
-		if h.rollsOut(i) {
-			c.rollouts++
-		}
-		if i > 0 && h[i].move != nil && h[i].move.Aborting != "" && h[i-1].move != nil && h[i-1].move.Aborting == "" {
-			c.aborted++
-		}
-	}
-	return c
-}
-
-func (c *counts) add(other counts) {
-	c.moves += other.moves
-	c.aborted += other.aborted
-	c.rollouts += other.rollouts
+	return errors.Join(
+		fmt.Errorf("seed %d: %s\n%s", is.seed, strings.Join(is.faults, "\n"), o.repeat(fmt.Sprintf("SEEDS=1 SEED=%d", is.seed))),
+		os.WriteFile(filepath.Join(dir, is.name()+".txt"), []byte(text.String()), 0o600),
+	)
 }
 
 func (c counts) String() string {
 	return fmt.Sprintf("%d moves, %d aborted, %d rollouts", c.moves, c.aborted, c.rollouts)
+}
+
+// prepare begins what all control planes share: the infrastructure, the records and the faults of the API server.
+func (g *commonEnvironment) prepare(ctx context.Context) error {
+	flavor := strings.Trim(g.about.ExternalEndpoint+"-"+g.kind.flavor, "-")
+	g.template = filepath.Join(g.Root, "templates", g.about.Name, g.about.Template(flavor))
+	if _, err := os.Stat(g.template); err != nil {
+		return fmt.Errorf("finding the template of provider %s for %s: %w", g.about.Name, g.kind.Facts().Kind.Kind, err)
+	}
+	if err := g.record(ctx); err != nil {
+		return err
+	}
+	return g.apiServer.Set(ctx, true)
+}
+
+// kill kills the provider's manager and restarts it, unless it was restarted only recently. It reports whether it did.
+func (g *commonEnvironment) kill(ctx context.Context) (bool, error) {
+	if !g.mu.TryLock() {
+		return false, nil
+	}
+	defer g.mu.Unlock()
+	if time.Since(g.ready) < restartPause {
+		return false, nil
+	}
+	name := binaries.Provider(g.about.Name)
+	if err := g.Management.Kill(name); err != nil {
+		return false, err
+	}
+	g.kills++
+	err := restart(ctx, g.Management, name)
+	g.ready = time.Now()
+	return true, err
 }

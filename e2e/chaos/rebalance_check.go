@@ -26,33 +26,15 @@ const (
 
 // checkHistory returns the faults in a history. It recognizes moves only by their marks.
 func checkHistory(h history) []string {
-	var faults []string
+	faults := h.movesEnd()
 	for i := range h {
-		faults = append(faults, oneMove(h[i])...)
-		if i > 0 {
-			faults = append(faults, h.noSecondVictim(i)...)
-			faults = append(faults, h.moveStarts(i)...)
-			faults = append(faults, h.quorumKept(i)...)
-			faults = append(faults, h.takenOverMarks(i)...)
-			faults = append(faults, h.rolloutStarts(i)...)
-		}
+		faults = slices.Concat(faults, h[i].oneMove(), h.noSecondVictim(i), h.starts(i), h.quorumKept(i), h.takenOverMarks(i))
 	}
-	faults = append(faults, h.movesEnd()...)
 	if len(h) > 0 {
 		faults = append(faults, unsettledControlPlane(h[len(h)-1])...)
 	}
-	return distinct(faults)
-}
-
-// distinct removes duplicates.
-func distinct(texts []string) []string {
-	var kept []string
-	for _, text := range texts {
-		if !slices.Contains(kept, text) {
-			kept = append(kept, text)
-		}
-	}
-	return kept
+	slices.Sort(faults)
+	return slices.Compact(faults)
 }
 
 // throughout reports whether holds was true for longer than the permitted lag of a controller, up to a moment.
@@ -68,14 +50,17 @@ func (h history) throughout(i int, holds func(moment) bool) bool {
 	return true
 }
 
+// before returns the moment before another one.
+func (h history) before(i int) moment { return h[max(i-1, 0)] }
+
 // oneMove reports marks that belong to no move, or to a second one. A policy may have removed the record.
-func oneMove(m moment) []string {
+func (m moment) oneMove() []string {
 	if m.at.Before(m.strippedUntil) {
 		return nil
 	}
 	var faults []string
 	for _, is := range m.machines {
-		if is.touched() && (m.move == nil || m.move.UID != is.uid) {
+		if is.touched() && (m.move == nil || m.move.Machine != is.name) {
 			faults = append(faults, fmt.Sprintf("Machine %s is marked but is not recorded as moving", is.name))
 		}
 	}
@@ -84,49 +69,44 @@ func oneMove(m moment) []string {
 
 // noSecondVictim reports a record that changes to another machine while the first is still moving.
 func (h history) noSecondVictim(i int) []string {
-	before, now := h[i-1].move, h[i].move
-	if before == nil || now == nil || before.UID == now.UID {
+	before, now := h.before(i).move, h[i].move
+	if before == nil || now == nil || before.Machine == now.Machine {
 		return nil
 	}
 	return []string{fmt.Sprintf("a move of Machine %s begins before that of %s has ended", now.Machine, before.Machine)}
 }
 
 // begins reports whether a move begins at a moment.
-func (h history) begins(i int) bool { return i > 0 && h[i-1].move == nil && h[i].move != nil }
+func (h history) begins(i int) bool { return h.before(i).move == nil && h[i].move != nil }
 
-// moveStarts reports moves that begin while the control plane is not complete and ready, or while its upgrade is held back.
-func (h history) moveStarts(i int) []string {
-	if !h.begins(i) {
-		return nil
-	}
-	if h.throughout(i, func(m moment) bool { return !m.movable() }) {
-		return []string{fmt.Sprintf("a move of Machine %s begins while the control plane is paused, held back or lacks machines", h[i].move.Machine)}
-	}
-	return nil
+// aborts reports whether a move is aborted at a moment.
+func (h history) aborts(i int) bool {
+	before, now := h.before(i).move, h[i].move
+	return now != nil && now.Aborting != "" && (before == nil || before.Aborting == "")
 }
 
 // rollsOut reports whether a rollout that the user did not request begins at a moment.
 func (h history) rollsOut(i int) bool {
-	return i > 0 && !h[i].rollout.Equal(h[i-1].rollout) && !h[i].rollout.Equal(h[i].asked)
+	return !h[i].rollout.Equal(h.before(i).rollout) && !h[i].rollout.Equal(h[i].asked)
 }
 
-// rolloutStarts reports rollouts that begin while the control plane is not complete and ready, or a second time for the same failure
-// domains.
-func (h history) rolloutStarts(i int) []string {
-	if !h.rollsOut(i) {
+// starts reports moves and rollouts that begin while the control plane is not complete and ready, or while its upgrade is held back, and rollouts that
+// begin a second time for the same failure domains.
+func (h history) starts(i int) []string {
+	if !h.begins(i) && !h.rollsOut(i) {
 		return nil
 	}
 	var faults []string
-	if h.throughout(i, func(m moment) bool { return !m.movable() }) {
-		faults = append(faults, "a rollout begins while the control plane is paused, held back or lacks machines")
+	what := "a rollout"
+	if h.begins(i) {
+		what = "a move of Machine " + h[i].move.Machine
 	}
-	for j := i - 1; j > 0; j-- {
-		if !maps.Equal(h[j].states, h[i].states) {
-			break
-		}
+	if h.throughout(i, func(m moment) bool { return m.paused || m.heldBack || !m.complete() }) {
+		faults = append(faults, what+" begins while the control plane is paused, held back or lacks machines")
+	}
+	for j := i - 1; h.rollsOut(i) && j >= 0 && maps.Equal(h[j].states, h[i].states); j-- {
 		if h.rollsOut(j) {
 			faults = append(faults, "a second rollout begins although the failure domains have not changed since the first one")
-			break
 		}
 	}
 	return faults
@@ -137,11 +117,13 @@ func (h history) rolloutStarts(i int) []string {
 func (h history) quorumKept(i int) []string {
 	var faults []string
 	for _, is := range h[i].machines {
-		before, there := h[i-1].named(is.uid)
+		before, there := h.before(i).named(is.name)
 		if !there || before.deleting || !is.deleting || !is.touched() || is.deletedByPerson || is.failing {
 			continue
 		}
-		if h.throughout(i, func(m moment) bool { return m.staying(is.uid) < m.replicas }) {
+		if h.throughout(i, func(m moment) bool {
+			return len(m.those(func(other machine) bool { return !other.deleting && other.name != is.name })) < m.replicas
+		}) {
 			faults = append(faults, fmt.Sprintf("Machine %s is deleted for a move before its replacement exists", is.name))
 		}
 		if h.throughout(i, func(m moment) bool { return !m.quorate(is.name) }) {
@@ -155,37 +137,51 @@ func (h history) quorumKept(i int) []string {
 func (h history) takenOverMarks(i int) []string {
 	var faults []string
 	for _, is := range h[i].machines {
-		before, there := h[i-1].named(is.uid)
-		if there && before.claimed && !is.claimed && !is.releasedByPerson {
+		if before, there := h.before(i).named(is.name); there && before.claimed && !is.claimed && !is.releasedByPerson {
 			faults = append(faults, fmt.Sprintf("Machine %s has lost the mark that another controller set", is.name))
 		}
 	}
 	return faults
 }
 
-// movesEnd reports more moves than needed, counted from the first one that begins after the faults are over.
-func (h history) movesEnd() []string {
-	begun, aborted, needed := 0, 0, 0
+// counts holds the numbers of moves, aborted moves and rollouts in a history.
+type counts struct{ moves, aborted, rollouts int }
+
+// count counts what begins at a moment for which a condition holds.
+func (h history) count(holds func(moment) bool) (c counts) {
 	for i := range h {
-		if i == 0 || !h[i].faultsOver {
+		if !holds(h[i]) {
 			continue
 		}
 		if h.begins(i) {
-			if begun == 0 {
-				needed = needs(h[i])
-			}
-			begun++
+			c.moves++
 		}
-		if is := h[i].move; is != nil && is.Aborting != "" && (h[i-1].move == nil || h[i-1].move.Aborting == "") {
-			aborted++
+		if h.aborts(i) {
+			c.aborted++
+		}
+		if h.rollsOut(i) {
+			c.rollouts++
+		}
+	}
+	return c
+}
+
+// movesEnd reports more moves than needed, counted from the first one that begins after the faults are over.
+func (h history) movesEnd() []string {
+	late := h.count(func(m moment) bool { return m.faultsOver })
+	needed := 0
+	for i := range h {
+		if h[i].faultsOver && h.begins(i) {
+			needed = needs(h[i])
+			break
 		}
 	}
 	var faults []string
-	if aborted > mostAborted {
-		faults = append(faults, fmt.Sprintf("%d moves are aborted although nothing changes any more", aborted))
+	if late.aborted > mostAborted {
+		faults = append(faults, fmt.Sprintf("%d moves are aborted although nothing changes any more", late.aborted))
 	}
-	if begun-aborted > needed {
-		faults = append(faults, fmt.Sprintf("%d moves begin and %d of them are aborted, but %d suffice", begun, aborted, needed))
+	if late.moves-late.aborted > needed {
+		faults = append(faults, fmt.Sprintf("%d moves begin and %d of them are aborted, but %d suffice", late.moves, late.aborted, needed))
 	}
 	return faults
 }
@@ -213,7 +209,7 @@ func unsettledControlPlane(m moment) []string {
 	if !m.complete() && !m.overCapacity() || m.paused {
 		faults = append(faults, fmt.Sprintf("the control plane does not settle: %d of %d machines", len(m.machines), m.replicas))
 	}
-	if m.remediated {
+	if m.remediated() {
 		faults = append(faults, "the control plane no longer replaces unhealthy machines"+when(!m.leftOver(), ", and no condition reports it"))
 	}
 	for _, is := range m.machines {

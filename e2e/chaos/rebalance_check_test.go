@@ -11,11 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/faultline-io/faultline/e2e/workload"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
@@ -41,15 +41,15 @@ func begin(machines string, domains ...string) *historyBuilder {
 func called(i int) string { return "m" + string(rune('0'+i)) }
 
 func (*historyBuilder) join(i int, domain string, m *moment) {
-	m.machines = append(m.machines, machine{name: called(i), uid: types.UID(called(i)), domain: domain, ready: true})
-	m.members = append(m.members, etcdMember{machine: called(i), healthy: true})
+	m.machines = append(m.machines, machine{name: called(i), domain: domain, ready: true})
+	m.members = append(m.members, workload.Member{Machine: called(i), Healthy: true})
 }
 
 // then adds a moment.
 func (l *historyBuilder) then(change func(*moment)) *historyBuilder {
 	m := l.history[len(l.history)-1]
 	m.at = m.at.Add(time.Minute)
-	m.machines, m.members = append([]machine(nil), m.machines...), append([]etcdMember(nil), m.members...)
+	m.machines, m.members = append([]machine(nil), m.machines...), append([]workload.Member(nil), m.members...)
 	change(&m)
 	l.history = append(l.history, m)
 	return l
@@ -67,11 +67,11 @@ func (l *historyBuilder) each(i int, change func(*machine)) *historyBuilder {
 }
 
 func (l *historyBuilder) record(i int) *historyBuilder {
-	return l.then(func(m *moment) { m.move = &move{Machine: called(i), UID: types.UID(called(i))} })
+	return l.then(func(m *moment) { m.move = &move{Machine: called(i)} })
 }
 
 func (l *historyBuilder) abort() *historyBuilder {
-	return l.then(func(m *moment) { m.move = &move{Machine: m.move.Machine, UID: m.move.UID, Aborting: "because"} })
+	return l.then(func(m *moment) { m.move = &move{Machine: m.move.Machine, Aborting: "because"} })
 }
 
 func (l *historyBuilder) close() *historyBuilder { return l.then(func(m *moment) { m.move = nil }) }
@@ -110,7 +110,7 @@ func (l *historyBuilder) strip(minutes int) *historyBuilder {
 }
 
 func (l *historyBuilder) remediate(is bool) *historyBuilder {
-	return l.then(func(m *moment) { m.remediated = is })
+	return l.then(func(m *moment) { m.remediation.Noted = is })
 }
 func (l *historyBuilder) pause(paused bool) *historyBuilder {
 	return l.then(func(m *moment) { m.paused = paused })
@@ -137,7 +137,7 @@ func (l *historyBuilder) gone(i int) *historyBuilder {
 }
 
 func (l *historyBuilder) etcd(i int, healthy bool) *historyBuilder {
-	return l.then(func(m *moment) { m.members[i].healthy = healthy })
+	return l.then(func(m *moment) { m.members[i].Healthy = healthy })
 }
 
 func (l *historyBuilder) state(domain string, state faultlinev1.DomainState) *historyBuilder {
@@ -287,33 +287,33 @@ func TestMachineWaitingForClosedFailureDomainIsRefused(t *testing.T) {
 		l.surge(3, "b").each(3, func(is *machine) { is.ready = false })
 		return l.history[len(l.history)-1]
 	}
-	since := map[types.UID]time.Time{}
+	since := map[string]time.Time{}
 	var m moment
 	for _, state := range []faultlinev1.DomainState{faultlinev1.DomainCordoned, faultlinev1.DomainEvicting} {
 		clear(since)
 		m = waits(begin("abc", "a", "b", "c").state("b", state))
-		g.Expect(m.refused(since, m.at)).To(BeNil())
-		g.Expect(m.refused(since, m.at.Add(2*refusedLimit)).name).To(Equal("m3"))
+		g.Expect(m.refused(since, m.at)).To(BeEmpty())
+		g.Expect(m.refused(since, m.at.Add(2*refusedLimit))).To(Equal("m3"))
 	}
 	m = waits(begin("abc", "a", "b", "c"))
-	g.Expect(m.refused(since, m.at)).To(BeNil())
+	g.Expect(m.refused(since, m.at)).To(BeEmpty())
 	g.Expect(since).To(BeEmpty(), "it may come there now")
-	g.Expect(m.refused(since, m.at.Add(2*refusedLimit))).To(BeNil())
+	g.Expect(m.refused(since, m.at.Add(2*refusedLimit))).To(BeEmpty())
 }
 
 // annotatedControlPlane returns a control plane of a kind with four machines that is paused and has noted a remediation.
 func annotatedControlPlane(g *WithT, kind controlPlaneKind, remediated time.Time) client.Object {
-	object := kind.named("ns", "one")
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(4)}}}
+	o.SetGroupVersionKind(kind.Facts().Kind.WithVersion(controlplanev1.GroupVersion.Version))
 	o.SetAnnotations(map[string]string{
 		clusterv1.PausedAnnotation: "", controlplanev1.RemediationInProgressAnnotation: `{"machine":"m0","timestamp":"` + remediated.Format(time.RFC3339) + `"}`,
 	})
-	if is, untyped := object.(*unstructured.Unstructured); untyped {
-		o.SetGroupVersionKind(is.GroupVersionKind())
+	if kind.flavor != "" {
 		return o
 	}
-	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, object)).To(Succeed())
-	return object
+	typed := &controlplanev1.KubeadmControlPlane{}
+	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed)).To(Succeed())
+	return typed
 }
 
 // An RKE2ControlPlane keeps the annotation of a remediation when it creates a machine, and ignores it.
@@ -321,27 +321,45 @@ func TestControlPlanesOfAllKindsAreObserved(t *testing.T) {
 	at := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	for name, kind := range controlPlaneKinds() {
 		t.Run(name, func(t *testing.T) {
-			g, s := NewWithT(t), newState()
-			s.machines["m1"] = machine{name: "m1", created: at.Add(-time.Minute)}
-			m := s.after(kind.change(annotatedControlPlane(g, kind, at), false))
-			g.Expect(m.what).To(HaveSuffix("ControlPlane"))
+			g := NewWithT(t)
+			m := moment{machines: []machine{{name: "m1", created: at.Add(-time.Minute)}}}
+			kind.observe(annotatedControlPlane(g, kind, at), false)(&m)
 			g.Expect(m.replicas).To(Equal(4))
 			g.Expect(m.paused).To(BeTrue())
-			g.Expect(m.remediated).To(BeTrue())
-			s.machines["m2"] = machine{name: "m2", created: at.Add(time.Minute)}
-			g.Expect(s.after(change{apply: func(*state) {}}).remediated).To(Equal(name == DefaultControlPlane))
+			g.Expect(m.remediated()).To(BeTrue())
+			m.machines = append(m.machines, machine{name: "m2", created: at.Add(time.Minute)})
+			g.Expect(m.remediated()).To(Equal(name == DefaultControlPlane))
 		})
 	}
+}
+
+func TestMachinesAreRecorded(t *testing.T) {
+	g, m := NewWithT(t), moment{}
+	for _, name := range []string{"b", "a", "c"} {
+		observeMachine(&clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name}}, false)(&m)
+	}
+	infra := &unstructured.Unstructured{}
+	infra.SetAnnotations(map[string]string{clusterv1.TemplateClonedFromNameAnnotation: "template" + outdatedSuffix})
+	infra.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Machine", Name: "b", Controller: new(true)}})
+	observeInfrastructureMachine(infra, false)(&m)
+	gone := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
+	observeMachine(gone, true)(&m)
+	observeMachine(gone, true)(&m)
+	observeMachine(&clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "b", Annotations: map[string]string{clusterv1.DeleteMachineAnnotation: ""}}}, false)(&m)
+	g.Expect(m.machines).To(Equal([]machine{{name: "a"}, {name: "b", claimed: true, outdated: true}}))
+	observeInfrastructureMachine(infra, true)(&m)
+	g.Expect(m.machines[1].touched()).To(BeFalse())
 }
 
 // Watches of different kinds overtake each other; revisions do not.
 func TestHistoryIsOrderedByRevision(t *testing.T) {
 	g := NewWithT(t)
-	r := &recorder{state: newState()}
-	set := func(name string) func(*state) {
-		return func(s *state) { s.machines[name] = machine{name: name, uid: types.UID(name)} }
+	created := func(name string) func(*moment) {
+		return observeMachine(&clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name}}, false)
 	}
-	r.changes = []change{{revision: 7, what: "late", apply: set("b")}, {revision: 3, what: "early", apply: set("a")}, {revision: 7, what: "- done", apply: func(*state) {}}}
+	r := &recorder{changes: []change{
+		{revision: 7, what: "late", apply: created("b")}, {revision: 3, what: "early", apply: created("a")}, {revision: 7, what: "- done", apply: func(*moment) {}},
+	}}
 	h := r.history()
 	g.Expect([]string{h[0].what, h[1].what, h[2].what}).To(Equal([]string{"early", "late", "- done"}))
 	g.Expect(h[0].machines).To(HaveLen(1))
@@ -354,22 +372,22 @@ func TestActsDependOnSeed(t *testing.T) {
 			g := NewWithT(t)
 			g.Expect(draw(1, kind)).To(Equal(draw(1, kind)))
 			g.Expect(draw(1, kind)).NotTo(Equal(draw(2, kind)))
-			acts, replicas, domains, modes := map[act]bool{}, map[int]bool{}, map[int]bool{}, map[faultlinev1.ControlPlaneRebalance]bool{}
-			for seed := range uint64(200) {
+			drawn, replicas, domains, modes := map[string]bool{}, map[int]bool{}, map[int]bool{}, map[faultlinev1.ControlPlaneRebalance]bool{}
+			for seed := range uint64(1000) {
 				s := draw(seed, kind)
 				replicas[s.replicas], domains[s.domains], modes[s.mode] = true, true, true
 				g.Expect(len(s.steps)).To(And(BeNumerically(">=", fewestSteps), BeNumerically("<=", mostSteps)))
 				g.Expect(s.capacity * s.domains).To(BeNumerically(">", s.replicas))
 				for _, step := range s.steps {
-					acts[step.act] = true
+					drawn[step.act] = true
 				}
 			}
-			for a := range weights() {
-				g.Expect(acts[a]).To(Equal(kind.can(a)), "%s is drawn if it is possible", a)
+			for _, a := range acts() {
+				g.Expect(drawn[a.name]).To(Equal(a.name != rollOut || kind.rollsOut()), "%s is drawn if it is possible", a.name)
 			}
 			g.Expect(replicas).To(Equal(map[int]bool{3: true, 5: true}))
 			g.Expect(domains).To(Equal(map[int]bool{2: true, 3: true, 4: true}))
-			g.Expect(modes[faultlinev1.ControlPlaneRebalanceRolloutAfter]).To(Equal(kind.can(rollOut)))
+			g.Expect(modes[faultlinev1.ControlPlaneRebalanceRolloutAfter]).To(Equal(kind.rollsOut()))
 			g.Expect(modes[faultlinev1.ControlPlaneRebalanceSurgeOne]).To(BeTrue())
 		})
 	}

@@ -13,14 +13,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/workload"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
@@ -50,6 +49,7 @@ type controlPlane struct {
 	recorder    *recorder
 	infra       *unstructured.Unstructured // the provider's infrastructure cluster
 	template    *unstructured.Unstructured // the infrastructure machine template
+	object      *unstructured.Unstructured // the control plane's object
 
 	intents map[string]faultlinev1.DomainState
 	lost    string // failure domain
@@ -57,10 +57,10 @@ type controlPlane struct {
 	claimed string // Machine
 	held    string // Machine
 	renewed int    // number of template replacements
-	// announced is set once the Cluster's topology has the version of the upgrade.
-	announced bool
 	// stripping is set while a policy removes annotations.
 	stripping bool
+	// announced is set once the Cluster's topology has the version of the upgrade.
+	announced bool
 
 	mu    sync.Mutex
 	armed map[phase]bool // phases at which the manager is killed
@@ -73,7 +73,6 @@ type outcome struct {
 	script
 	history history
 	faults  []string
-	err     error
 	took    time.Duration
 	// machines holds the conditions of the infrastructure machines at the end, if there is a fault.
 	machines []string
@@ -85,19 +84,18 @@ func (g *commonEnvironment) run(ctx context.Context, s script) outcome {
 		s.capacity = roomy
 	}
 	p := &controlPlane{script: s, environment: g, client: g.Client, intents: map[string]faultlinev1.DomainState{}, armed: map[phase]bool{}}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	p.recorder = &recorder{members: p.members, changed: p.killIfArmed}
+	g.recorders.Store(p.name(), p.recorder)
 	err := p.live(ctx)
+	g.recorders.Delete(p.name())
 	p.waiting.Wait()
-	o := outcome{script: s, err: err}
-	if p.recorder != nil {
-		o.history = p.recorder.history()
-	}
-	if err == nil {
+	o := outcome{script: s, history: p.recorder.history(), took: time.Since(began)}
+	if err != nil {
+		o.faults = []string{err.Error()}
+	} else {
 		o.faults = checkHistory(o.history)
 	}
-	o.took = time.Since(began)
-	if len(o.faults) > 0 || err != nil {
+	if len(o.faults) > 0 {
 		o.machines = p.infrastructure(ctx)
 	}
 	p.remove(ctx)
@@ -106,7 +104,8 @@ func (g *commonEnvironment) run(ctx context.Context, s script) outcome {
 
 // infrastructure returns the conditions of each infrastructure machine.
 func (p *controlPlane) infrastructure(ctx context.Context) []string {
-	list := listOf(p.environment.kinds().machine)
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(p.environment.about.Of(p.environment.about.MachineKind()).GroupVersionKind())
 	if err := p.client.List(ctx, list, client.InNamespace(p.name())); err != nil {
 		return []string{err.Error()}
 	}
@@ -142,7 +141,7 @@ func (p *controlPlane) live(ctx context.Context) error {
 	if err := p.waitEndingFaults(ctx, "waiting for the intended failure domains", p.over); err != nil {
 		return err
 	}
-	p.recorder.done(ctx, "the faults are over", func(s *state) { s.moment.faultsOver = true })
+	p.recorder.done(ctx, "the faults are over", func(m *moment) { m.faultsOver = true })
 	// A control plane that does not settle is reported by checkHistory.
 	err := p.waitEndingFaults(ctx, "waiting until nothing changes", settled)
 	if ctx.Err() != nil {
@@ -156,21 +155,19 @@ func (p *controlPlane) live(ctx context.Context) error {
 // deleted after a while. A control plane also needs the user if it has the annotation of a finished remediation, or if it gets no
 // move because annotations were removed.
 func (p *controlPlane) waitEndingFaults(ctx context.Context, what string, holds func(moment) bool) error {
-	since := map[types.UID]time.Time{}
+	since := map[string]time.Time{}
 	for {
-		var waits *machine
-		leftOver, removed := false, false
-		if err := p.await(ctx, mostLimit, what, func(m moment) bool {
-			waits, leftOver = m.refused(since, time.Now()), m.leftOver() && time.Since(m.at) > leftLimit
-			removed = m.removed() && time.Since(m.at) > leftLimit
-			return waits != nil || leftOver || removed || holds(m)
-		}); err != nil {
-			return err
-		}
-		var err error
+		waits, leftOver, removed := "", false, false
+		err := p.await(ctx, mostLimit, what, func(m moment) bool {
+			lasts := time.Since(m.at) > leftLimit
+			waits, leftOver, removed = m.refused(since, time.Now()), m.leftOver() && lasts, m.removed() && lasts
+			return waits != "" || leftOver || removed || holds(m)
+		})
 		switch {
-		case waits != nil:
-			err = p.deleteAsPerson(ctx, *waits)
+		case err != nil:
+			return err
+		case waits != "":
+			err = p.deleteAsPerson(ctx, waits)
 		case leftOver:
 			err = p.endRemediation(ctx)
 		case removed:
@@ -207,9 +204,8 @@ func (p *controlPlane) await(ctx context.Context, limit time.Duration, what stri
 
 // create creates the cluster from the provider's template, with its MachineHealthCheck and without workers.
 func (p *controlPlane) create(ctx context.Context) error {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.name()}}
-	if err := p.client.Create(ctx, namespace); err != nil {
-		return fmt.Errorf("creating namespace %s: %w", p.name(), err)
+	if err := provider.Create(ctx, p.client, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.name()}}); err != nil {
+		return err
 	}
 	objects, err := p.objects()
 	if err != nil {
@@ -218,13 +214,9 @@ func (p *controlPlane) create(ctx context.Context) error {
 	if err := p.environment.sites.AddCluster(ctx, p.environment.Management, p.infra, p.domainNames(), p.capacity); err != nil {
 		return fmt.Errorf("creating failure domains: %w", err)
 	}
-	p.recorder = &recorder{client: p.client, kinds: p.environment.kinds(), look: p.members, heed: func(before, now moment) { p.observeTransition(ctx, before, now) }}
-	if err := p.recorder.record(ctx, p.name()); err != nil {
-		return err
-	}
-	p.recorder.done(ctx, p.String(), func(s *state) {
+	p.recorder.done(ctx, p.String(), func(m *moment) {
 		if p.tight() {
-			s.moment.capacity = p.capacity
+			m.capacity = p.capacity
 		}
 	})
 	if p.hasTopology() {
@@ -233,23 +225,16 @@ func (p *controlPlane) create(ctx context.Context) error {
 		}
 	}
 	for _, object := range objects {
-		if err := p.createObject(ctx, object); err != nil {
+		if err := provider.Create(ctx, p.client, object); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *controlPlane) createObject(ctx context.Context, object *unstructured.Unstructured) error {
-	if err := provider.Insist(func() error { return p.client.Create(ctx, object) }); err != nil {
-		return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
-	}
-	return nil
-}
-
 // objects returns the objects of the template that a control plane needs.
 func (p *controlPlane) objects() ([]*unstructured.Unstructured, error) {
-	objects, err := p.environment.Fill(p.environment.template, client.ObjectKey{Namespace: p.name(), Name: p.name()}, map[string]string{
+	objects, err := p.environment.Fill(p.environment.template, p.key(p.name()), map[string]string{
 		"CONTROL_PLANE_MACHINE_COUNT": strconv.Itoa(p.replicas), "FAILURE_DOMAIN_GRACE_SECONDS": strconv.Itoa(p.graceSeconds),
 		"FAILURE_DOMAIN_HOLD_SECONDS": strconv.Itoa(p.holdSecs),
 	})
@@ -277,6 +262,8 @@ func (p *controlPlane) adapt(objects []*unstructured.Unstructured) error {
 			p.infra = object
 		case p.environment.about.MachineKind() + "Template":
 			p.template = object.DeepCopy()
+		case p.environment.kind.Facts().Kind.Kind:
+			p.object = object
 		}
 	}
 	return unstructured.SetNestedMap(p.infra.Object, map[string]any{
@@ -284,31 +271,53 @@ func (p *controlPlane) adapt(objects []*unstructured.Unstructured) error {
 	}, "spec", "distribution", "controlPlane")
 }
 
-func (p *controlPlane) members(ctx context.Context) []etcdMember {
-	known, err := p.environment.Workload.Members(ctx, client.ObjectKey{Namespace: p.name(), Name: p.name()})
-	if err != nil {
-		return nil
+// members returns the members of etcd; none if they are unknown.
+func (p *controlPlane) members(ctx context.Context) []workload.Member {
+	known, _ := p.environment.Workload.Members(ctx, p.key(p.name()))
+	return known
+}
+
+// key returns the key of an object of the control plane.
+func (p *controlPlane) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: p.name(), Name: name}
+}
+
+// machine returns a Machine with a name and nothing else.
+func (p *controlPlane) machine(name string) *clusterv1.Machine {
+	return &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: name}}
+}
+
+// arm makes the manager be killed once when a move reaches a phase. All control planes share the manager, so others may cause kills as
+// well.
+func (p *controlPlane) arm(at phase) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.armed[at] = at != never
+}
+
+// killIfArmed kills the manager in the background when an armed phase is reached.
+func (p *controlPlane) killIfArmed(ctx context.Context, before, after moment) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for at, armed := range p.armed {
+		if !armed || reached(at, before) || !reached(at, after) {
+			continue
+		}
+		p.armed[at] = false
+		p.waiting.Go(func() {
+			if done, err := p.environment.kill(ctx); err != nil {
+				p.environment.Fail(fmt.Errorf("killing the manager: %w", err))
+			} else if done {
+				p.recorder.done(ctx, "killed when "+string(at))
+			}
+		})
 	}
-	members := make([]etcdMember, 0, len(known))
-	for _, is := range known {
-		members = append(members, etcdMember{machine: is.Machine, healthy: is.Healthy})
-	}
-	return members
 }
 
 // remove deletes the cluster. It ignores whatever is left of it.
 func (p *controlPlane) remove(ctx context.Context) {
-	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: p.name()}}
-	if p.client.Delete(ctx, cluster) != nil {
-		return
-	}
-	limited, cancel := context.WithTimeout(ctx, goneLimit)
+	ctx, cancel := context.WithTimeout(ctx, goneLimit)
 	defer cancel()
-	_ = provider.Until(limited, func(ctx context.Context) (string, error) {
-		if err := p.client.Get(ctx, client.ObjectKeyFromObject(cluster), cluster); !apierrors.IsNotFound(err) {
-			return "it is there", err
-		}
-		return "", nil
-	})
+	_ = provider.Delete(ctx, p.client, &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: p.name(), Name: p.name()}})
 	_ = p.client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.name()}})
 }

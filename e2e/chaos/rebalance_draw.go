@@ -5,50 +5,14 @@ package chaos
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/faultline-io/faultline/e2e/provider"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
-
-// act is an action on a control plane.
-type act string
-
-const (
-	cordon     act = "cordon"      // cordons a failure domain
-	evict      act = "evict"       // evicts a failure domain
-	activate   act = "activate"    // sets a failure domain to Active
-	lose       act = "lose"        // takes power from a failure domain and everything in it
-	restore    act = "restore"     // returns power to the lost failure domain
-	remove     act = "delete"      // deletes a Machine, as a user does
-	stop       act = "stop"        // stops a Node and its etcd member
-	start      act = "start"       // starts the stopped Node
-	fail       act = "fail"        // remediates a Machine with remediate-machine, as a user does for its health check
-	claim      act = "claim"       // sets delete-machine on a Machine, as a user or an autoscaler does
-	release    act = "release"     // removes delete-machine again
-	scale      act = "scale"       // scales from three to five, or back
-	rollOut    act = "roll out"    // replaces all machines with rollout.after
-	renew      act = "renew"       // replaces the infrastructure template with one of another name
-	pause      act = "pause"       // pauses the control plane
-	resume     act = "resume"      // resumes the control plane
-	upgrade    act = "upgrade"     // upgrades Kubernetes, once
-	announce   act = "announce"    // sets the version of an upgrade in the Cluster's topology, which upgrade passes on to the control plane
-	hold       act = "hold"        // holds the deletion of a Machine with a hook, so that a rollout stops there
-	removeHook act = "remove hook" // removes the hook
-	strip      act = "strip"       // lets a mutating policy remove Faultline's annotations
-	keep       act = "keep"        // removes that policy
-)
-
-// weights returns how often each possible act is drawn, relative to the others.
-func weights() map[act]int {
-	return map[act]int{
-		cordon: 2, evict: 6, activate: 5, lose: 2, restore: 2, remove: 2, fail: 5, stop: 1, start: 3, claim: 1, release: 3, scale: 3, rollOut: 1, renew: 1,
-		pause: 1, resume: 4, upgrade: 3, announce: 6, hold: 4, removeHook: 3, strip: 4, keep: 4,
-	}
-}
 
 // phase is a phase of a move, or of a rollout.
 type phase string
@@ -65,6 +29,27 @@ const (
 )
 
 func phases() []phase { return []phase{recorded, marked, outdated, replaced, leaving, takenBack} }
+
+// reached reports whether a move is in a phase.
+func reached(at phase, m moment) bool {
+	switch at {
+	case recorded:
+		return m.move != nil
+	case marked:
+		return m.any(func(is machine) bool { return is.marked })
+	case outdated:
+		return m.any(func(is machine) bool { return is.outdated })
+	case replaced:
+		return m.move != nil && len(m.machines) > m.replicas
+	case leaving:
+		return m.any(func(is machine) bool { return is.touched() && is.deleting })
+	case surging:
+		return len(m.machines) > m.replicas
+	case takenBack:
+		return m.move != nil && m.move.Aborting != ""
+	}
+	return false
+}
 
 const (
 	fewestSteps = 3
@@ -83,7 +68,8 @@ const (
 
 // step is an act and its target.
 type step struct {
-	act act
+	// act is the name of the act.
+	act string
 	// pick selects the target among those that exist at that time.
 	pick int
 	// when is the phase of a move to wait for, kill the phase from then on at which the manager is killed.
@@ -93,7 +79,7 @@ type step struct {
 }
 
 func (s step) String() string {
-	text := string(s.act)
+	text := s.act
 	if s.when != never {
 		text += " when " + string(s.when)
 	}
@@ -126,14 +112,16 @@ func draw(seed uint64, kind controlPlaneKind) script {
 	}
 	// Without an evicted failure domain no machine has to move.
 	s.steps = []step{{act: evict, pick: random.IntN(1 << 16), kill: provider.Pick(random, phases())}}
-	can := map[act]bool{restore: false, start: false, release: false, resume: false, removeHook: false, keep: false}
-	for _, a := range kind.lacks {
-		can[a] = false
+	pending := map[string]bool{}
+	for _, a := range acts() {
+		if a.ends != "" {
+			pending[a.ends] = false
+		}
 	}
 	for len(s.steps) < fewestSteps || len(s.steps) < mostSteps && random.IntN(goesOn) > 0 {
-		s.steps = append(s.steps, drawStep(random, can))
+		s.steps = append(s.steps, drawStep(random, kind, pending))
 	}
-	if random.IntN(rolled) == 0 && kind.can(rollOut) {
+	if random.IntN(rolled) == 0 && kind.rollsOut() {
 		s.rollOut()
 	}
 	return s
@@ -155,28 +143,39 @@ func (s *script) rollOut() {
 	}
 }
 
-// drawStep draws an act that is possible after the previous ones.
-func drawStep(random *rand.Rand, can map[act]bool) step {
+// drawStep draws an act that is possible after the previous ones. pending has, for each act that another one ends, whether that is still to
+// come.
+func drawStep(random *rand.Rand, kind controlPlaneKind, pending map[string]bool) step {
 	var from []act
-	for _, a := range slices.Sorted(maps.Keys(weights())) {
-		if possible, limited := can[a]; possible || !limited {
-			from = append(from, slices.Repeat([]act{a}, weights()[a])...)
+	for _, a := range acts() {
+		if !pending[a.name] && (a.ends == "" || pending[a.ends]) && (a.name != rollOut || kind.rollsOut()) {
+			from = append(from, slices.Repeat([]act{a}, a.weight)...)
 		}
 	}
-	s := step{act: provider.Pick(random, from), pick: random.IntN(1 << 16), pause: min(time.Duration(random.ExpFloat64()*float64(meanStep)), longestStep)}
+	drawn := provider.Pick(random, from)
+	s := step{act: drawn.name, pick: random.IntN(1 << 16), pause: min(time.Duration(random.ExpFloat64()*float64(meanStep)), longestStep)}
 	if random.IntN(amid) == 0 {
 		s.when = provider.Pick(random, phases())
 	}
 	if random.IntN(killers) == 0 {
 		s.kill = provider.Pick(random, phases())
 	}
-	undone := map[act]act{lose: restore, stop: start, claim: release, pause: resume, hold: removeHook, strip: keep, announce: upgrade}
-	for does, undoes := range undone {
-		if s.act == does || s.act == undoes {
-			can[does], can[undoes] = s.act == undoes, s.act == does
-		}
+	if _, ended := pending[drawn.name]; ended {
+		pending[drawn.name] = true
+	}
+	if drawn.ends != "" {
+		pending[drawn.ends] = false
 	}
 	return s
+}
+
+// String describes the control plane and the steps.
+func (s script) String() string {
+	var acts []string
+	for _, step := range s.steps {
+		acts = append(acts, step.String())
+	}
+	return fmt.Sprintf("%s, %d machines, %d failure domains: %s", s.mode, s.replicas, s.domains, strings.Join(acts, ", "))
 }
 
 // name returns the name of the cluster and of its namespace.

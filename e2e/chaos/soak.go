@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -106,10 +105,7 @@ func soakManager(ctx context.Context, options Options) error {
 		return err
 	}
 	s := &soak{run: &run{options: options, mode: options.Provider.Modes()[0], installation: installation, dir: dir, apiServer: &managementcluster.APIServerFaults{}}}
-	if err := s.all(ctx); err != nil {
-		return fmt.Errorf("%w\n(logs: %s)", err, dir)
-	}
-	return os.RemoveAll(dir)
+	return keepLogs(s.all(ctx), dir)
 }
 
 func (s *soak) all(ctx context.Context) error {

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/e2e/workload"
 )
 
 // counted is a MultiCluster of a provider that counts capacity, uncounted of one that does not.
@@ -40,8 +41,8 @@ func TestCapacityIsAddedWhenFaultsEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			p := &controlPlane{script: script{seed: 7, domains: 2, capacity: test.room}, environment: &commonEnvironment{sites: test.sites}}
-			p.recorder = &recorder{state: newState(), look: func(context.Context) []etcdMember { return nil }, heed: func(moment, moment) {}}
-			p.recorder.done(t.Context(), "begin", func(s *state) { s.moment.capacity = test.room % roomy })
+			p.recorder = &recorder{members: func(context.Context) []workload.Member { return nil }, changed: func(context.Context, moment, moment) {}}
+			p.recorder.done(t.Context(), "begin", func(m *moment) { m.capacity = test.room % roomy })
 			g.Expect(p.addCapacity(t.Context())).To(Succeed())
 			g.Expect(p.recorder.last().capacity).To(Equal(test.left))
 			if is, ok := test.sites.(uncounted); ok {
