@@ -60,13 +60,14 @@ type run struct {
 func (r *run) all(ctx context.Context) error {
 	began := time.Now()
 	defer r.stop()
-	if err := r.start(ctx); err != nil {
+	var err error
+	if r.apiServer, err = managementcluster.NewAPIServerFaults(r.options.APIServer); err != nil {
 		return err
 	}
-	err := r.runKills(ctx)
-	if ended := r.management.Err(); ended != nil {
-		err = errors.Join(err, ended)
+	if err = r.begin(ctx); err != nil {
+		return err
 	}
+	err = errors.Join(r.runKills(ctx), r.management.Err())
 	r.options.printf("%s: %d kills, %d while machines were being created or deleted, %d machines created, %d deleted, %d faults, %.0f s (%s)",
 		r.mode.Name, r.kills, r.amid, r.made, r.deleted, len(r.faults), time.Since(began).Seconds(), r.mode.Is)
 	if r.apiServer != nil {
@@ -77,13 +78,6 @@ func (r *run) all(ctx context.Context) error {
 		err = errors.Join(err, errors.New(strings.Join(r.faults, "\n")))
 	}
 	return err
-}
-
-func (r *run) start(ctx context.Context) (err error) {
-	if r.apiServer, err = managementcluster.NewAPIServerFaults(r.options.APIServer); err != nil {
-		return err
-	}
-	return r.begin(ctx)
 }
 
 // begin starts the infrastructure, and the manager with additional arguments.
@@ -104,8 +98,8 @@ func (r *run) begin(ctx context.Context, args ...string) error {
 	r.members = map[string]*member{}
 	limited, cancel := context.WithTimeoutCause(ctx, settleLimit, fmt.Errorf("not done after %s", settleLimit))
 	defer cancel()
-	r.infrastructure, err = r.options.Provider.NewTarget(limited, provider.TargetOptions{
-		Mode: r.mode.Name, Cluster: clusterName, Seed: r.options.Seed, Management: r.management, Client: r.client,
+	r.infrastructure, err = r.mode.NewTarget(limited, provider.TargetOptions{
+		Cluster: clusterName, Seed: r.options.Seed, Management: r.management, Client: r.client,
 		Programs: r.installation.Assets,
 		Capacity: func(domains int) int { return capacityFor(r.options.Machines, domains) },
 	})
@@ -149,7 +143,7 @@ func (r *run) rounds(ctx context.Context, kills int, act func(context.Context) e
 		return err
 	}
 	for r.kills < kills {
-		if err := r.infrastructure.Disturb(ctx, r.random); err != nil {
+		if err := r.infrastructure.Disturb(r.random); err != nil {
 			return fmt.Errorf("disturbing the infrastructure: %w", err)
 		}
 		if err := act(ctx); err != nil {
@@ -235,7 +229,7 @@ func (r *run) note(faults []provider.Fault) {
 
 // settle waits until every machine has reached its final state, and checks it.
 func (r *run) settle(ctx context.Context, when string) error {
-	if err := errors.Join(r.infrastructure.EndDisturbances(ctx), r.apiServer.Set(ctx, false)); err != nil {
+	if err := errors.Join(r.infrastructure.EndDisturbances(), r.apiServer.Set(ctx, false)); err != nil {
 		return fmt.Errorf("ending the faults of the infrastructure and the API server: %w", err)
 	}
 	faults, err := r.await(ctx, settleLimit, func(s provider.Snapshot) []provider.Fault {

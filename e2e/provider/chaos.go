@@ -5,15 +5,16 @@ package provider
 
 import (
 	"context"
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/managementcluster"
+	"github.com/faultline-io/faultline/shared/faults"
 )
 
 // Mode is a behavior of the outside system.
@@ -21,25 +22,24 @@ type Mode struct {
 	Name string
 	// Is describes the mode in a sentence.
 	Is string
+	// NewTarget creates an infrastructure with the behavior, and a cluster on it.
+	NewTarget func(ctx context.Context, o TargetOptions) (Target, error)
 }
 
-// Behavior is a provider's implementation of a mode. It embeds the Mode, which describes it.
-type Behavior interface{ describe() Mode }
-
-func (m Mode) describe() Mode { return m }
-
-// ModesOf returns the modes of behaviors in their order.
-func ModesOf[B Behavior](all []B) []Mode {
-	modes := make([]Mode, len(all))
-	for i := range all {
-		modes[i] = all[i].describe()
+// FaultModes returns the obedient mode, with its description, and one mode for each fault whose Chaos is set. Function newTarget creates an
+// infrastructure with a fault.
+func FaultModes[S, O, T any](
+	obedient string, all []faults.Fault[S, O, T], newTarget func(context.Context, TargetOptions, *faults.Fault[S, O, T]) (Target, error),
+) []Mode {
+	var modes []Mode
+	for _, fault := range append([]faults.Fault[S, O, T]{{Name: "obedient", Is: obedient, Chaos: &faults.Chaos[T]{}}}, all...) {
+		if fault.Chaos != nil {
+			modes = append(modes, Mode{Name: fault.Name, Is: fault.Is, NewTarget: func(ctx context.Context, o TargetOptions) (Target, error) {
+				return newTarget(ctx, o, &fault)
+			}})
+		}
 	}
 	return modes
-}
-
-// BehaviorOf returns the behavior of a mode, which must be one of ModesOf.
-func BehaviorOf[B Behavior](all []B, mode string) B {
-	return all[slices.IndexFunc(all, func(b B) bool { return b.describe().Name == mode })]
 }
 
 // ChaosProvider is a provider whose manager can be killed while machines are created and deleted.
@@ -48,14 +48,10 @@ type ChaosProvider interface {
 
 	// Modes returns the modes of its infrastructure, beginning with the obedient one.
 	Modes() []Mode
-	// NewTarget creates an infrastructure with the behavior of the mode, and a cluster on it.
-	NewTarget(ctx context.Context, o TargetOptions) (Target, error)
 }
 
 // TargetOptions configure a Target.
 type TargetOptions struct {
-	// Mode is the name of one of the provider's modes.
-	Mode string
 	// Cluster is the name of the cluster and of its namespace.
 	Cluster string
 	// Programs is a folder with the programs of the Description, etcd and kube-apiserver.
@@ -84,12 +80,11 @@ type Target interface {
 	Close()
 }
 
-// Disturber disturbs the outside system.
+// Disturber disturbs the outside system as the mode requires. A Disturbance implements it.
 type Disturber interface {
-	// Disturb changes the outside system as the mode requires, from time to time.
-	Disturb(ctx context.Context, random *rand.Rand) error
-	// EndDisturbances undoes disturbances that would otherwise stay.
-	EndDisturbances(ctx context.Context) error
+	Disturb(random *rand.Rand) error
+	// EndDisturbances undoes what would otherwise stay.
+	EndDisturbances() error
 }
 
 // Soak creates and deletes clusters during a run.
@@ -127,6 +122,16 @@ type MachineState struct {
 	Conditions []metav1.Condition
 	// Faults are contradictions between its fields and the outside system.
 	Faults []string
+}
+
+// StateOf returns the state of an infrastructure machine with a provider ID, "" if none yet, that must be the expected one unless the machine is
+// being deleted.
+func StateOf(machine WithConditions, ready bool, providerID, expected string) MachineState {
+	is := MachineState{Ready: ready, Conditions: machine.GetConditions()}
+	if providerID != "" && providerID != expected && machine.GetDeletionTimestamp().IsZero() {
+		is.Faults = append(is.Faults, fmt.Sprintf("has provider ID %s, but that of its resource is %q", providerID, expected))
+	}
+	return is
 }
 
 // Resource is a virtual machine, or a claimed host.

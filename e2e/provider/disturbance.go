@@ -4,11 +4,14 @@
 package provider
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/faultline-io/faultline/shared/faults"
 )
 
 // Disturbance injects one fault of an outside system repeatedly, each time into random targets.
@@ -28,6 +31,25 @@ type Disturbance struct {
 	failed  []error // errors of brief faults
 }
 
+// DisturbanceBy returns a Disturbance that injects a fault into a system, at the targets that there returns. The fault has a Chaos.
+func DisturbanceBy[S, O, T any](ctx context.Context, fault *faults.Fault[S, O, T], system S, there func() []T) *Disturbance {
+	d := &Disturbance{}
+	if fault.Set != nil {
+		d.Set = func(on bool, target []string) error { return fault.Set(ctx, system, on, target...) }
+	}
+	storm := fault.Chaos
+	d.Simultaneous, d.Stays, d.Brief = storm.AtOnce, storm.Stays, storm.Brief
+	if storm.Targets != nil {
+		d.Targets = func() (all [][]string) {
+			for _, one := range there() {
+				all = append(all, storm.Targets(one)...)
+			}
+			return all
+		}
+	}
+	return d
+}
+
 // longest is the maximum delay until a brief fault begins, and its maximum duration.
 const longest = time.Second
 
@@ -39,8 +61,8 @@ func (d *Disturbance) Begin() error {
 	return d.Set(true, nil)
 }
 
-// Next injects the fault into other targets.
-func (d *Disturbance) Next(random *rand.Rand) error {
+// Disturb injects the fault into other targets.
+func (d *Disturbance) Disturb(random *rand.Rand) error {
 	if d.Targets == nil {
 		return nil
 	}
@@ -96,8 +118,8 @@ func (d *Disturbance) isHit(target []string) bool {
 	return !d.Stays && slices.ContainsFunc(d.hit, func(hit []string) bool { return slices.Equal(hit, target) })
 }
 
-// End ends all faults, except those that stay for the whole run.
-func (d *Disturbance) End() error {
+// EndDisturbances ends all faults, except those that stay for the whole run.
+func (d *Disturbance) EndDisturbances() error {
 	d.Wait()
 	d.mu.Lock()
 	failed := d.failed

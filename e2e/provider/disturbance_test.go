@@ -51,10 +51,10 @@ func TestFaultMovesAndEnds(t *testing.T) {
 	g.Expect(d.Begin()).To(Succeed())
 	g.Expect(o.hit).To(BeEmpty())
 	for range 20 {
-		g.Expect(d.Next(random)).To(Succeed())
+		g.Expect(d.Disturb(random)).To(Succeed())
 		g.Expect(o.hit).To(HaveLen(2))
 	}
-	g.Expect(d.End()).To(Succeed())
+	g.Expect(d.EndDisturbances()).To(Succeed())
 	g.Expect(o.hit).To(BeEmpty())
 }
 
@@ -63,9 +63,9 @@ func TestFaultOfDeletedTargetIsIgnored(t *testing.T) {
 	g := NewWithT(t)
 	o := &fakeSystem{parts: []string{"a"}}
 	d := &Disturbance{Set: o.set, Targets: o.targets, Simultaneous: []int{1}}
-	g.Expect(d.Next(Random(1, "test"))).To(Succeed())
+	g.Expect(d.Disturb(Random(1, "test"))).To(Succeed())
 	o.parts = nil
-	g.Expect(d.End()).To(Succeed())
+	g.Expect(d.EndDisturbances()).To(Succeed())
 	g.Expect(o.calls).To(Equal(2))
 }
 
@@ -76,10 +76,10 @@ func TestStayingFaultEnds(t *testing.T) {
 	d := &Disturbance{Set: o.set, Targets: o.targets, Simultaneous: []int{1}, Stays: true}
 	random := Random(1, "test")
 	for range 20 {
-		g.Expect(d.Next(random)).To(Succeed())
+		g.Expect(d.Disturb(random)).To(Succeed())
 	}
 	g.Expect(o.hit).To(ConsistOf("a", "b", "c"))
-	g.Expect(d.End()).To(Succeed())
+	g.Expect(d.EndDisturbances()).To(Succeed())
 	g.Expect(o.hit).To(BeEmpty())
 }
 
@@ -88,8 +88,8 @@ func TestBriefFaultEnds(t *testing.T) {
 	g := NewWithT(t)
 	made := make(chan bool, 2)
 	d := &Disturbance{Set: func(on bool, _ []string) error { made <- on; return nil }, Targets: func() [][]string { return [][]string{{"a"}} }, Simultaneous: []int{1}, Brief: true}
-	g.Expect(d.Next(Random(1, "test"))).To(Succeed())
-	g.Expect(d.End()).To(Succeed())
+	g.Expect(d.Disturb(Random(1, "test"))).To(Succeed())
+	g.Expect(d.EndDisturbances()).To(Succeed())
 	g.Expect([]bool{<-made, <-made}).To(Equal([]bool{true, false}))
 }
 
@@ -99,8 +99,8 @@ func TestFaultWithoutTargetsLastsWholeRun(t *testing.T) {
 	o := &fakeSystem{}
 	d := &Disturbance{Set: o.set}
 	g.Expect(d.Begin()).To(Succeed())
-	g.Expect(d.Next(Random(1, "test"))).To(Succeed())
-	g.Expect(d.End()).To(Succeed())
+	g.Expect(d.Disturb(Random(1, "test"))).To(Succeed())
+	g.Expect(d.EndDisturbances()).To(Succeed())
 	g.Expect(o.hit).To(Equal([]string{"all"}))
 	g.Expect((&Disturbance{}).Begin()).To(Succeed(), "no fault")
 }

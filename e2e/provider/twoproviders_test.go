@@ -95,8 +95,8 @@ func (s *providerFixture) begin(t *testing.T, management *managementcluster.Clus
 	c, err := provider.Connect(s.provider, management.RESTConfig)
 	s.Expect(err).NotTo(HaveOccurred())
 	s.client = c
-	s.target, err = s.provider.NewTarget(t.Context(), provider.TargetOptions{
-		Mode: "obedient", Cluster: "on-" + s.name, Seed: 1, Management: management, Client: c, Programs: s.installation.Assets, Capacity: func(int) int { return 2 },
+	s.target, err = s.provider.Modes()[0].NewTarget(t.Context(), provider.TargetOptions{
+		Cluster: "on-" + s.name, Seed: 1, Management: management, Client: c, Programs: s.installation.Assets, Capacity: func(int) int { return 2 },
 	})
 	s.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(s.target.Close)

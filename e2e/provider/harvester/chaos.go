@@ -18,32 +18,33 @@ import (
 	"github.com/faultline-io/faultline/e2e/provider"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/faults"
 )
 
 // target is a Harvester with three zones.
 type target struct {
-	client      client.WithWatch
-	cluster     *provider.Cluster
-	harvester   *simulator.Simulator
-	disturbance *provider.Disturbance
+	*provider.Disturbance
+
+	client    client.WithWatch
+	cluster   *provider.Cluster
+	harvester *simulator.Simulator
 }
 
 // Modes implements provider.ChaosProvider.
-func (Provider) Modes() []provider.Mode { return provider.ModesOf(chaosModes()) }
+func (Provider) Modes() []provider.Mode {
+	return provider.FaultModes("Harvester obeys immediately", simulator.Faults(), newTarget)
+}
 
-// NewTarget implements provider.ChaosProvider.
-func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provider.Target, error) {
-	m := provider.BehaviorOf(chaosModes(), o.Mode)
-	options := append([]simulator.Option{simulator.WithAssets(o.Programs), simulator.WithLayout(layout())}, m.Fault.Options...)
+func newTarget(ctx context.Context, o provider.TargetOptions, fault *faults.Fault[*simulator.Simulator, simulator.Option, simulator.Host]) (provider.Target, error) {
+	options := append([]simulator.Option{simulator.WithAssets(o.Programs), simulator.WithLayout(layout())}, fault.Options...)
 	harvester, err := simulator.Run(ctx, options...)
 	if err != nil {
 		return nil, fmt.Errorf("starting the Harvester simulator: %w", err)
 	}
-	there := func() []simulator.Host { return layout().Hosts }
-	disturbance := provider.DisturbanceBy(context.WithoutCancel(ctx), &m.Fault, harvester, there)
-	h := &target{client: o.Client, harvester: harvester, disturbance: disturbance}
+	h := &target{client: o.Client, harvester: harvester}
+	h.Disturbance = provider.DisturbanceBy(context.WithoutCancel(ctx), fault, harvester, func() []simulator.Host { return layout().Hosts })
 	if h.cluster, err = CreateCluster(ctx, o.Client, o.Cluster, harvester); err == nil {
-		err = h.disturbance.Begin()
+		err = h.Begin()
 	}
 	if err != nil {
 		h.Close()
@@ -135,12 +136,9 @@ func (h *target) Observe(ctx context.Context) (provider.Snapshot, error) {
 		machine := &machines.Items[i]
 		// If its host lost power while no manager runs, the machine's status is outdated.
 		says := conditions.IsTrue(machine, infrav1.VMRunningCondition)
-		is := provider.MachineState{Ready: says && running[machine.Name], Conditions: machine.Status.Conditions}
+		is := provider.StateOf(machine, says && running[machine.Name], machine.Spec.ProviderID, infrav1.ProviderIDPrefix+uids[machine.Name])
 		if says && uids[machine.Name] == "" && machine.DeletionTimestamp.IsZero() {
 			is.Faults = append(is.Faults, "reports that it runs, but has no virtual machine")
-		}
-		if id := machine.Spec.ProviderID; id != "" && machine.DeletionTimestamp.IsZero() && id != infrav1.ProviderIDPrefix+uids[machine.Name] {
-			is.Faults = append(is.Faults, fmt.Sprintf("has provider ID %s, but its virtual machine is %q", id, uids[machine.Name]))
 		}
 		s.Machines[machine.Name] = is
 	}

@@ -5,8 +5,8 @@ package metal3
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -15,8 +15,8 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/provider"
@@ -32,16 +32,13 @@ const (
 
 // target is a set of hosts in racks.
 type target struct {
+	*provider.Disturbance
+
 	client   client.WithWatch
 	cluster  *provider.Cluster
 	layout   simulator.Layout
 	operator *simulator.Simulator
-	mode     mode
-	// faults injects the mode's fault into hosts, if the mode has one.
-	faults *provider.Disturbance
-	seed   uint64
-	// refusedHosts are the hosts for which writes are refused.
-	refusedHosts []types.NamespacedName
+	seed     uint64
 	// stop stops the operator.
 	stop func()
 	// numbered is the number of hosts created so far.
@@ -52,17 +49,14 @@ type target struct {
 	complaints []provider.Fault
 }
 
-// Modes implements provider.ChaosProvider.
-func (Provider) Modes() []provider.Mode { return provider.ModesOf(chaosModes()) }
-
-// NewTarget implements provider.ChaosProvider.
-func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provider.Target, error) {
-	is := provider.BehaviorOf(chaosModes(), o.Mode)
-	m := &target{client: o.Client, mode: is, seed: o.Seed, layout: simulator.Racks(racks, o.Capacity(racks))}
+// newTarget returns hosts with a fault. Function begin, unless nil, starts another client that disturbs them.
+func newTarget(ctx context.Context, o provider.TargetOptions, fault *hostFault, begin func(*target, context.Context) error) (provider.Target, error) {
+	m := &target{client: o.Client, seed: o.Seed, layout: simulator.Racks(racks, o.Capacity(racks))}
 	m.layout.Ready = true
 	m.numbered.Store(int64(len(m.layout.Hosts(o.Cluster))))
 	options := []simulator.Option{simulator.WithoutEvents(), simulator.WithSeed(o.Seed), simulator.WithHooks(simulator.Hooks{PowerOn: m.booted})}
-	m.operator = simulator.New(append(options, is.Fault.Options...)...)
+	m.operator = simulator.New(append(options, fault.Options...)...)
+	m.Disturbance = provider.DisturbanceBy(context.WithoutCancel(ctx), fault, m.operator, m.hosts)
 	var err error
 	if m.cluster, err = createCluster(ctx, m.client, o.Cluster, m.layout); err != nil {
 		return nil, err
@@ -71,11 +65,14 @@ func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provid
 		return nil, err
 	}
 	m.operate(ctx, o.Management.RESTConfig)
-	m.faults = provider.DisturbanceBy(context.WithoutCancel(ctx), &is.Fault, m.operator, m.hosts)
-	if is.begin != nil {
-		return m, is.begin(m, ctx)
+	if begin != nil {
+		err = begin(m, ctx)
 	}
-	return m, m.faults.Begin()
+	if err = errors.Join(err, m.Begin()); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
 }
 
 func (m *target) createTemplate(ctx context.Context, of *provider.Cluster) error {
@@ -185,13 +182,8 @@ func (m *target) Observe(ctx context.Context) (provider.Snapshot, error) {
 	s.Faults = append(s.Faults, doubledData(data.Items)...)
 	for i := range machines.Items {
 		machine := &machines.Items[i]
-		ready := machine.Status.Initialization.Provisioned
-		is := provider.MachineState{Ready: ready != nil && *ready, Conditions: machine.Status.Conditions}
-		if id := machine.Spec.ProviderID; id != "" && machine.DeletionTimestamp.IsZero() &&
-			id != infrav1.ProviderIDPrefix+strings.Join([]string{m.cluster.Name, owned[machine.Name], machine.Name}, "/") {
-			is.Faults = append(is.Faults, fmt.Sprintf("has provider ID %s, but its host is %q", id, owned[machine.Name]))
-		}
-		s.Machines[machine.Name] = is
+		expected := infrav1.ProviderIDPrefix + strings.Join([]string{m.cluster.Name, owned[machine.Name], machine.Name}, "/")
+		s.Machines[machine.Name] = provider.StateOf(machine, ptr.Deref(machine.Status.Initialization.Provisioned, false), machine.Spec.ProviderID, expected)
 	}
 	return s, nil
 }
@@ -251,9 +243,3 @@ func (m *target) Leftovers(ctx context.Context) ([]provider.Fault, error) {
 }
 
 func (m *target) Close() { m.stop() }
-
-// host returns a random host.
-func (m *target) host(random *rand.Rand) types.NamespacedName {
-	hosts := m.layout.Hosts(m.cluster.Name)
-	return client.ObjectKeyFromObject(&hosts[random.IntN(len(hosts))])
-}

@@ -6,7 +6,6 @@ package metal3
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -18,32 +17,28 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	"github.com/faultline-io/faultline/shared/faults"
 )
 
-// mode is a behavior of hosts and their operator: with one fault of the simulator, or disturbed by other writers.
-type mode struct {
-	provider.FaultMode[*simulator.Simulator, simulator.Option, types.NamespacedName]
-	// begin runs once, disturb before each kill, and calm before everything must settle. Each may be nil.
-	begin   func(*target, context.Context) error
-	disturb func(*target, context.Context, *rand.Rand) error
-	calm    func(*target, context.Context) error
-}
+// hostFault is a fault of the simulated operator.
+type hostFault = faults.Fault[*simulator.Simulator, simulator.Option, types.NamespacedName]
 
-// chaosModes returns the obedient mode, the faults of the simulator whose Chaos is set, and disturbances by other writers.
-func chaosModes() []mode {
-	var modes []mode
-	for _, of := range provider.FaultModes("hosts obey immediately", simulator.Faults()) {
-		modes = append(modes, mode{FaultMode: of})
+// Modes implements provider.ChaosProvider: the obedient mode, the faults of the simulator whose Chaos is set, and disturbances by other
+// writers.
+func (Provider) Modes() []provider.Mode {
+	modes := provider.FaultModes("hosts obey immediately", simulator.Faults(), func(ctx context.Context, o provider.TargetOptions, fault *hostFault) (provider.Target, error) {
+		return newTarget(ctx, o, fault, nil)
+	})
+	disturbedBy := func(name, is string, begin func(*target, context.Context) error) provider.Mode {
+		quick := &hostFault{Options: []simulator.Option{simulator.WithDelays(simulator.Quick())}, Chaos: &faults.Chaos[types.NamespacedName]{}}
+		return provider.Mode{Name: name, Is: is, NewTarget: func(ctx context.Context, o provider.TargetOptions) (provider.Target, error) {
+			return newTarget(ctx, o, quick, begin)
+		}}
 	}
-	refusing, busy := mode{begin: (*target).install, disturb: (*target).refuse, calm: (*target).accept}, mode{begin: (*target).writeConcurrently}
-	refusing.Mode = provider.Mode{
-		Name: "refusing", Is: "the API server denies the provider's writes to some hosts, as the operator's webhook does for invalid hosts",
-	}
-	busy.Mode = provider.Mode{Name: "busy-hosts", Is: "another client writes to hosts all the time, which causes conflicts"}
-	for _, of := range []*mode{&refusing, &busy} {
-		of.Fault.Options = []simulator.Option{simulator.WithDelays(simulator.Quick())}
-	}
-	return append(modes, refusing, busy)
+	return append(modes,
+		disturbedBy("refusing", "the API server denies the provider's writes to some hosts, as the operator's webhook does for invalid hosts", (*target).refuse),
+		disturbedBy("busy-hosts", "another client writes to hosts all the time, which causes conflicts", (*target).writeConcurrently),
+	)
 }
 
 // hosts returns the hosts of the cluster.
@@ -56,25 +51,28 @@ func (m *target) hosts() []types.NamespacedName {
 	return keys
 }
 
-func (m *target) Disturb(ctx context.Context, random *rand.Rand) error {
-	if m.mode.disturb != nil {
-		return m.mode.disturb(m, ctx, random)
-	}
-	return m.faults.Next(random)
-}
-
-func (m *target) EndDisturbances(ctx context.Context) error {
-	if m.mode.calm != nil {
-		return m.mode.calm(m, ctx)
-	}
-	return m.faults.End()
-}
-
 // refusedAnnotation marks hosts for which the provider's writes are refused.
 const refusedAnnotation = "storm.faultline.io/refused"
 
-// install makes the API server refuse writes to annotated hosts from every account except the administrator.
-func (m *target) install(ctx context.Context) error {
+// refuse makes the API server refuse writes to two annotated hosts at a time from every account except the administrator.
+func (m *target) refuse(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	m.Disturbance = &provider.Disturbance{
+		Simultaneous: []int{2},
+		Targets: func() (names [][]string) {
+			for _, host := range m.hosts() {
+				names = append(names, []string{host.Name})
+			}
+			return names
+		},
+		Set: func(on bool, host []string) error {
+			value := "null"
+			if on {
+				value = `""`
+			}
+			return m.annotate(ctx, host[0], refusedAnnotation, value)
+		},
+	}
 	name := metav1.ObjectMeta{Name: "storm"}
 	rule := admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
 		Operations: []admissionv1.OperationType{admissionv1.Update},
@@ -94,35 +92,12 @@ func (m *target) install(ctx context.Context) error {
 	)
 }
 
-// refuse makes writes to two hosts refused, and accepts writes to the previous ones again.
-func (m *target) refuse(ctx context.Context, random *rand.Rand) error {
-	if err := m.accept(ctx); err != nil {
-		return err
-	}
-	for range 2 {
-		host := m.host(random)
-		if err := m.patch(ctx, host, `{"metadata":{"annotations":{"`+refusedAnnotation+`":""}}}`); err != nil {
-			return err
-		}
-		m.refusedHosts = append(m.refusedHosts, host)
-	}
-	return nil
-}
-
-func (m *target) accept(ctx context.Context) error {
-	for _, host := range m.refusedHosts {
-		if err := m.patch(ctx, host, `{"metadata":{"annotations":{"`+refusedAnnotation+`":null}}}`); err != nil {
-			return err
-		}
-	}
-	m.refusedHosts = nil
-	return nil
-}
-
-func (m *target) patch(ctx context.Context, host types.NamespacedName, patch string) error {
-	object := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: host.Namespace, Name: host.Name}}
+// annotate sets an annotation of a host to a value in JSON.
+func (m *target) annotate(ctx context.Context, host, key, value string) error {
+	object := &bmov1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: m.cluster.Name, Name: host}}
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, key, value)
 	if err := m.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		return fmt.Errorf("writing to host %s: %w", host.Name, err)
+		return fmt.Errorf("writing to host %s: %w", host, err)
 	}
 	return nil
 }
@@ -137,7 +112,8 @@ func (m *target) writeConcurrently(ctx context.Context) error {
 	var writer sync.WaitGroup
 	writer.Go(func() {
 		for i := 0; provider.Pause(ctx, writeEvery) == nil; i++ {
-			if err := m.patch(ctx, m.host(random), fmt.Sprintf(`{"metadata":{"annotations":{"storm.faultline.io/written":"%d"}}}`, i)); err != nil && ctx.Err() == nil {
+			host := provider.Pick(random, m.hosts())
+			if err := m.annotate(ctx, host.Name, "storm.faultline.io/written", fmt.Sprintf(`"%d"`, i)); err != nil && ctx.Err() == nil {
 				m.recordFault("another client", err.Error())
 			}
 		}

@@ -13,11 +13,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/provider"
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
+	"github.com/faultline-io/faultline/shared/faults"
 )
 
 const (
@@ -30,32 +32,62 @@ const (
 
 // target are equal vCenters with zones of two types. The zones are on the vCenters in turn.
 type target struct {
+	*provider.Disturbance
+
 	client   client.WithWatch
 	cluster  *provider.Cluster
 	vcenters []*simulator.Server
 	zones    []string
 	tags     []string // attached to machines; none if there are several vCenters: a tag is of one of them
-	// disturbance injects the mode's fault into the vCenters.
-	disturbance *provider.Disturbance
 }
 
-// Modes implements provider.ChaosProvider.
-func (Provider) Modes() []provider.Mode { return provider.ModesOf(chaosModes()) }
+// Modes implements provider.ChaosProvider: the obedient mode, the faults of the simulator whose Chaos is set, and the loss of one of several
+// vCenters.
+func (Provider) Modes() []provider.Mode {
+	modes := provider.FaultModes("vCenter obeys immediately", simulator.Faults(), newTarget)
+	return append(modes, provider.Mode{
+		Name: "lost-vcenter", Is: "the zones are on three vCenters, and at times one of them resets all connections", NewTarget: newTargetOfSeveral,
+	})
+}
 
-// NewTarget implements provider.ChaosProvider.
-func (Provider) NewTarget(ctx context.Context, o provider.TargetOptions) (provider.Target, error) {
-	m, v := provider.BehaviorOf(chaosModes(), o.Mode), &target{client: o.Client}
-	var err error
-	if v.vcenters, err = simulator.NewSeveral(m.vcenters, chaosLayout(), m.Fault.Options...); err != nil { //nolint:contextcheck // The simulators run until they are closed.
+// newTarget returns one vCenter with a fault.
+func newTarget(ctx context.Context, o provider.TargetOptions, fault *faults.Fault[*simulator.Server, simulator.Option, *simulator.Server]) (provider.Target, error) {
+	vcenters, err := simulator.NewSeveral(1, chaosLayout(), fault.Options...) //nolint:contextcheck // The simulator runs until it is closed.
+	if err != nil {
 		return nil, err
 	}
-	v.disturbance = m.disturb(context.WithoutCancel(ctx), v.vcenters)
-	if err := v.createInventory(ctx, o.Cluster); err != nil {
-		v.stop()
+	disturbance := provider.DisturbanceBy(context.WithoutCancel(ctx), fault, vcenters[0], func() []*simulator.Server { return vcenters })
+	return (&target{Disturbance: disturbance, client: o.Client, vcenters: vcenters}).begin(ctx, o.Cluster)
+}
+
+// newTargetOfSeveral returns several vCenters. One at a time is unreachable.
+func newTargetOfSeveral(ctx context.Context, o provider.TargetOptions) (provider.Target, error) {
+	vcenters, err := simulator.NewSeveral(3, chaosLayout()) //nolint:contextcheck // The simulators run until they are closed.
+	if err != nil {
 		return nil, err
 	}
-	if err := v.disturbance.Begin(); err != nil {
-		v.stop()
+	byHost := map[string]*simulator.Server{}
+	var hosts [][]string
+	for _, vcenter := range vcenters {
+		byHost[vcenter.Host()] = vcenter
+		hosts = append(hosts, []string{vcenter.Host()})
+	}
+	disturbance := &provider.Disturbance{
+		Simultaneous: []int{0, 1, 1},
+		Targets:      func() [][]string { return slices.Clone(hosts) },
+		Set:          func(on bool, host []string) error { byHost[host[0]].SetDown(on); return nil },
+	}
+	return (&target{Disturbance: disturbance, client: o.Client, vcenters: vcenters}).begin(ctx, o.Cluster)
+}
+
+// begin creates the cluster and begins the disturbance.
+func (v *target) begin(ctx context.Context, cluster string) (provider.Target, error) {
+	if err := v.createInventory(ctx, cluster); err != nil {
+		v.Close()
+		return nil, err
+	}
+	if err := v.Begin(); err != nil {
+		v.Close()
 		return nil, err
 	}
 	return v, nil
@@ -182,7 +214,8 @@ func (v *target) Observe(ctx context.Context) (provider.Snapshot, error) {
 	}
 	for i := range machines.Items {
 		machine := &machines.Items[i]
-		s.Machines[machine.Name] = v.see(machine, providerIDs[machine.Name])
+		provisioned := ptr.Deref(machine.Status.Initialization.Provisioned, false)
+		s.Machines[machine.Name] = provider.StateOf(machine, provisioned, machine.Spec.ProviderID, providerIDs[machine.Name])
 	}
 	return s, nil
 }
@@ -202,15 +235,6 @@ func (v *target) vms() (all []located) {
 		}
 	}
 	return all
-}
-
-func (v *target) see(machine *infrav1.VSphereMachine, providerID string) provider.MachineState {
-	ready := machine.Status.Initialization.Provisioned
-	is := provider.MachineState{Ready: ready != nil && *ready, Conditions: machine.Status.Conditions}
-	if machine.Spec.ProviderID != "" && machine.Spec.ProviderID != providerID && machine.DeletionTimestamp.IsZero() {
-		is.Faults = append(is.Faults, fmt.Sprintf("has provider ID %s, but its VM %s", machine.Spec.ProviderID, providerID))
-	}
-	return is
 }
 
 // domainOf returns the zone of a VM.
@@ -273,8 +297,6 @@ func leftIn(vcenter *simulator.Server) ([]provider.Fault, error) {
 }
 
 func (v *target) Close() {
-	v.disturbance.Wait()
-	v.stop()
+	v.Wait()
+	simulator.CloseAll(v.vcenters)
 }
-
-func (v *target) stop() { simulator.CloseAll(v.vcenters) }
