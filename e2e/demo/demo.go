@@ -11,12 +11,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/faultline-io/faultline/e2e/provider"
 )
@@ -44,13 +47,16 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return fmt.Errorf("creating a directory for the demo: %w", err)
 	}
-	log, err := openLog(filepath.Join(dir, "logs"))
-	if err != nil {
-		return err
+	if err := os.Mkdir(filepath.Join(dir, "logs"), 0o755); err != nil {
+		return fmt.Errorf("creating the directory for logs: %w", err)
 	}
-	defer func() { _ = log.Close() }()
-	defer divertLogs(log)()
-	err = runIn(ctx, options, dir, loggerTo(log))
+	file, err := os.Create(filepath.Join(dir, "logs", "demo.log"))
+	if err != nil {
+		return fmt.Errorf("opening the demo's log: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	defer divertLogs(file)()
+	err = runIn(ctx, options, dir)
 	var failed *StepError
 	if errors.As(err, &failed) && !errors.Is(err, ErrInterrupted) {
 		return err
@@ -73,9 +79,19 @@ func (i *interrupting) Write(text []byte) (int, error) {
 	return n, err
 }
 
+// divertLogs redirects the process-wide loggers of libraries to w until restore is called. This keeps log lines out of the output.
+func divertLogs(w io.Writer) (restore func()) {
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(w)))
+	klog.SetLogger(logger)
+	ctrl.SetLogger(logger)
+	previous := log.Writer()
+	log.SetOutput(w)
+	return func() { log.SetOutput(previous) }
+}
+
 // runIn runs a demo that writes its files to a folder. Several may run at the same time.
-func runIn(ctx context.Context, options Options, dir string, log logr.Logger) error {
-	s, err := newDemo(ctx, options, dir, log)
+func runIn(ctx context.Context, options Options, dir string) error {
+	s, err := newDemo(ctx, options, dir)
 	if err != nil {
 		return err
 	}

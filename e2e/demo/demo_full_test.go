@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 
 	"github.com/faultline-io/faultline/e2e/provider/metal3"
@@ -40,7 +39,7 @@ func testWhole(t *testing.T, options Options, parts ...string) {
 	g := NewWithT(t)
 	var told strings.Builder
 	options.Out = &told
-	err := runIn(t.Context(), options, t.TempDir(), logr.Discard())
+	err := runIn(t.Context(), options, t.TempDir())
 	t.Log(told.String())
 	if err != nil {
 		t.Fatal(Explain(err))

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 
 	"github.com/faultline-io/faultline/e2e/provider/metal3"
@@ -48,7 +47,7 @@ func (t *output) String() string {
 // demoOf returns the demo that Run would run with the options.
 func demoOf(t *testing.T, options Options) *demo {
 	t.Helper()
-	s, err := newDemo(t.Context(), options, t.TempDir(), logr.Discard())
+	s, err := newDemo(t.Context(), options, t.TempDir())
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(s.close)
 	return s
@@ -114,7 +113,7 @@ func TestUnknownFlavorIsRejectedBeforeBuild(t *testing.T) {
 		{Options{Provider: metal3.Provider{}, Flavor: "vanilla"}, "topology"},
 		{Options{Provider: metal3.Provider{}, Flavor: "rke2"}, `no flavor "rke2": must be one of remediation, topology`},
 	} {
-		_, err := newDemo(t.Context(), tc.options, t.TempDir(), logr.Discard())
+		_, err := newDemo(t.Context(), tc.options, t.TempDir())
 		g.Expect(err).To(MatchError(ContainSubstring(tc.says)))
 	}
 }

@@ -7,12 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 )
 
 // clusterAPISuffix is the suffix of the API groups of Cluster API and its providers.
@@ -68,4 +72,39 @@ func (d *demo) diagnose(ctx context.Context) string {
 		return "  (unknown: " + err.Error() + ")\n"
 	}
 	return findings(objects)
+}
+
+// findings lists, for each object, the conditions that report a problem and pending deletions.
+func findings(objects []unstructured.Unstructured) string {
+	var text strings.Builder
+	for i := range objects {
+		object := &objects[i]
+		var lines []string
+		if object.GetDeletionTimestamp() != nil {
+			lines = append(lines, "is being deleted; finalizers "+strings.Join(object.GetFinalizers(), ", "))
+		}
+		all, _ := conditions.UnstructuredGetAll(object) // Malformed conditions are ignored.
+		for _, c := range all {
+			if bad(c) {
+				lines = append(lines, strings.Join(strings.Fields(words(c)), " "))
+			}
+		}
+		if len(lines) > 0 {
+			fmt.Fprintf(&text, "  %s %s\n    %s\n", object.GetKind(), object.GetName(), strings.Join(lines, "\n    "))
+		}
+	}
+	return text.String()
+}
+
+// bad reports whether a condition is a finding. Most conditions are healthy when True; those that report ongoing work are healthy when
+// False.
+func bad(c metav1.Condition) bool {
+	goingOn := []string{
+		clusterv1.DeletingCondition, clusterv1.ScalingUpCondition, clusterv1.ScalingDownCondition,
+		clusterv1.RollingOutCondition, clusterv1.RemediatingCondition, clusterv1.PausedCondition, clusterv1.MachineUpdatingCondition,
+	}
+	if slices.Contains(goingOn, c.Type) {
+		return c.Status == metav1.ConditionTrue
+	}
+	return c.Status != metav1.ConditionTrue
 }

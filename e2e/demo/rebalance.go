@@ -42,15 +42,11 @@ func (d *demo) infrastructureCluster(ctx context.Context) (*unstructured.Unstruc
 	return object, known, err
 }
 
+// infrastructureObject returns an infrastructure cluster with the name in the templates and nothing else.
 func (d *demo) infrastructureObject() *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	for _, applied := range d.objects {
-		if applied.GetKind() == d.about.ClusterKind {
-			object.SetGroupVersionKind(applied.GroupVersionKind())
-			object.SetNamespace(applied.GetNamespace())
-			object.SetName(applied.GetName())
-		}
-	}
+	object := d.about.Of(d.about.ClusterKind)
+	object.SetNamespace(d.cluster.Namespace)
+	object.SetName(d.cluster.Name)
 	return object
 }
 

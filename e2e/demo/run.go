@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/e2e/binaries"
@@ -64,7 +64,7 @@ type demo struct {
 	client *writer.Writer
 }
 
-func newDemo(ctx context.Context, options Options, dir string, log logr.Logger) (*demo, error) {
+func newDemo(ctx context.Context, options Options, dir string) (*demo, error) {
 	builder, err := binaries.New(options.Out)
 	if err != nil {
 		return nil, err
@@ -79,13 +79,13 @@ func newDemo(ctx context.Context, options Options, dir string, log logr.Logger) 
 	s := emptyDemo(ctx, options, dir)
 	s.about = options.Provider.Describe()
 	s.Environment, err = environment.New(ctx, environment.Options{
-		Provider: options.Provider, Infrastructure: s.simulate, Dir: dir, Progress: options.Out, Step: s.reporter.note, Log: log.WithName("workload"),
+		Provider: options.Provider, Infrastructure: s.simulate, Dir: dir, Progress: options.Out, Step: s.reporter.note, Log: ctrl.Log.WithName("workload"),
 	})
 	if err != nil {
 		return nil, err
 	}
-	if s.scenario = told; told.withheld != nil {
-		s.withheld = told.withheld(s.about.Domains)
+	if s.scenario = told; told.withholds {
+		s.withheld = s.about.Domains[len(s.about.Domains)-1]
 	}
 	if told.several {
 		s.options.Flavor, s.about.BreakStops = s.about.Several, true
@@ -181,4 +181,20 @@ func (d *demo) show(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// observe takes a snapshot.
+func (d *demo) observe(ctx context.Context) (snapshot.Snapshot, error) {
+	return snapshot.Take(ctx, d.Management.Client, d.cluster, d.domains(), d.infrastructure)
+}
+
+// until takes snapshots until nothing is missing.
+func (d *demo) until(ctx context.Context, check func(context.Context, snapshot.Snapshot) (missing string, err error)) error {
+	return provider.Until(ctx, func(ctx context.Context) (string, error) {
+		now, err := d.observe(ctx)
+		if err != nil {
+			return "", err
+		}
+		return check(ctx, now)
+	})
 }

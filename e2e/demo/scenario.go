@@ -29,8 +29,8 @@ type scenario struct {
 	workers int
 	// spreads enables the provider to choose the failure domains of the workers.
 	spreads bool
-	// withheld returns the failure domain that the cluster does not have at first; "" if it has all.
-	withheld func(domains []string) string
+	// withholds is set if the cluster does not have the last failure domain at first.
+	withholds bool
 	// several is set if each failure domain is on an infrastructure of its own.
 	several bool
 	// distribution is the cluster's spec.distribution.
@@ -61,7 +61,7 @@ func scenarios() map[string]scenario {
 	return map[string]scenario{
 		ScenarioOutage: {workers: 2, steps: outageSteps},
 		"return":       {workers: 2, distribution: surgeOne(), steps: returnSteps},
-		"add":          {workers: 2, distribution: surgeOne(), withheld: lastOf, steps: addSteps},
+		"add":          {workers: 2, distribution: surgeOne(), withholds: true, steps: addSteps},
 		"evict":        {workers: 2, distribution: surgeOne(), steps: evictSteps},
 		"workers":      {workers: 6, spreads: true, distribution: spreadWorkers(nil), steps: workersSteps},
 		"logical": {
@@ -71,8 +71,6 @@ func scenarios() map[string]scenario {
 		"vcenter-lost": {workers: 2, several: true, steps: vcenterLostSteps},
 	}
 }
-
-func lastOf(domains []string) string { return domains[len(domains)-1] }
 
 // Scenarios returns the names of the scenarios.
 func Scenarios() []string { return slices.Sorted(maps.Keys(scenarios())) }

@@ -220,6 +220,42 @@ func (d *demo) noteReplacement(now snapshot.Snapshot, known map[string]bool) {
 	}
 }
 
+// workerWaits deletes a worker in the broken domain. Its MachineDeployment uses only that domain: the replacement must wait, and nothing
+// may be created for it anywhere.
+func (d *demo) workerWaits(ctx context.Context) error {
+	before, err := d.observe(ctx)
+	if err != nil {
+		return err
+	}
+	worker, err := snapshot.WorkerIn(before, d.failed.Domain)
+	if err != nil {
+		return err
+	}
+	if err := d.letGo(ctx, worker); err != nil {
+		return err
+	}
+	waits := ""
+	err = d.until(ctx, func(ctx context.Context, now snapshot.Snapshot) (string, error) {
+		replacement, missing, err := snapshot.Waiting(now, worker)
+		if missing != "" || err != nil {
+			return missing, err
+		}
+		var machine clusterv1.Machine
+		if err := d.Management.Client.Get(ctx, client.ObjectKey{Namespace: d.cluster.Namespace, Name: replacement}, &machine); err != nil {
+			return "", err
+		}
+		if waits = snapshot.WaitsFor(d.failed.Domain, machine.Status.Conditions); waits == "" {
+			return fmt.Sprintf("Machine %s does not report that it waits for %s", replacement, d.failed.Domain), nil
+		}
+		return "", nil
+	})
+	if err != nil {
+		return err
+	}
+	d.tell("", waits)
+	return nil
+}
+
 // remove deletes the cluster, then the other applied objects, and waits until nothing is left in the infrastructure and in the API.
 func (d *demo) remove(ctx context.Context) error {
 	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: d.cluster.Namespace, Name: d.cluster.Name}}

@@ -5,6 +5,8 @@ package snapshot
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -158,12 +160,7 @@ func LevelKeys(keys map[string]string, class string, number int) (missing string
 		}
 		counts[key]++
 	}
-	for key, n := range counts {
-		if fewest, most := len(keys)/number, (len(keys)+number-1)/number; n < fewest || n > most {
-			return fmt.Sprintf("logical failure domain %s has %d machines, want %d to %d", key, n, fewest, most)
-		}
-	}
-	return ""
+	return uneven(counts, "logical failure domain", class)
 }
 
 // NewMachines counts the new machines.
@@ -205,17 +202,6 @@ func TooManyReplaced(before, now map[string]string, class string, number int) st
 	return ""
 }
 
-// Receives returns the names of the domains that may receive machines.
-func (now Snapshot) Receives() []string {
-	var names []string
-	for _, domain := range now.Domains {
-		if domain.State == string(faultlinev1.DomainActive) {
-			names = append(names, domain.Name)
-		}
-	}
-	return names
-}
-
 // Surging verifies that a control plane is moved one machine at a time, the new one first.
 func Surging(now Snapshot, system string) error {
 	ready := 0
@@ -236,21 +222,24 @@ func Surging(now Snapshot, system string) error {
 
 // Level returns what is missing until the machines of a role are spread evenly over the domains that receive machines.
 func Level(now Snapshot, role string) (missing string) {
-	fewest, most := -1, 0
-	placed := 0
-	for _, domain := range now.Receives() {
-		n := len(now.In(role, domain))
-		placed += n
-		most = max(most, n)
-		if fewest < 0 || n < fewest {
-			fewest = n
+	placed, counts := 0, map[string]int{}
+	for _, domain := range now.Domains {
+		if domain.State == string(faultlinev1.DomainActive) {
+			counts[domain.Name] = len(now.In(role, domain.Name))
+			placed += counts[domain.Name]
 		}
 	}
 	if all := len(now.In(role, "")); placed != all {
 		return fmt.Sprintf("%d of %d machines of %s are outside the failure domains that receive machines", all-placed, all, role)
 	}
-	if most-fewest > 1 {
-		return fmt.Sprintf("one failure domain has %d machines of %s, another %d", most, role, fewest)
+	return uneven(counts, "failure domain", role)
+}
+
+// uneven describes numbers of machines that differ by more than one; "" if they do not.
+func uneven(counts map[string]int, domain, role string) string {
+	numbers := slices.Sorted(maps.Values(counts))
+	if len(numbers) == 0 || numbers[len(numbers)-1]-numbers[0] <= 1 {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("one %s has %d machines of %s, another %d", domain, numbers[len(numbers)-1], role, numbers[0])
 }

@@ -21,40 +21,22 @@ import (
 // ControlPlanes is the default number of control-plane machines in the templates.
 const ControlPlanes = 3
 
-// Placements returns the machines of an infrastructure and their placement.
-type Placements interface {
-	Machines(ctx context.Context) ([]provider.Placement, error)
-}
-
-// Cluster is a cluster to take snapshots of.
-type Cluster struct {
-	client.ObjectKey
-	// Domains are the names of the cluster's failure domains.
-	Domains        []string
-	Infrastructure Placements
-	// System is the name of the infrastructure.
-	System string
-}
-
-// Take takes a snapshot of a cluster.
-func Take(ctx context.Context, from client.Reader, of Cluster) (Snapshot, error) {
+// Take takes a snapshot of a cluster with these failure domains.
+func Take(ctx context.Context, from client.Reader, cluster client.ObjectKey, names []string, infrastructure provider.Simulation) (Snapshot, error) {
 	var published clusterv1.Cluster
-	if err := from.Get(ctx, of.ObjectKey, &published); client.IgnoreNotFound(err) != nil {
+	if err := from.Get(ctx, cluster, &published); client.IgnoreNotFound(err) != nil {
 		return Snapshot{}, fmt.Errorf("reading the Cluster: %w", err)
 	}
 	var machines clusterv1.MachineList
-	err := from.List(ctx, &machines, client.InNamespace(of.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: of.Name})
+	err := from.List(ctx, &machines, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name})
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("listing Machines: %w", err)
 	}
-	placements, err := of.Infrastructure.Machines(ctx)
+	placements, err := infrastructure.Machines(ctx)
 	if err != nil {
-		return Snapshot{}, fmt.Errorf("listing the machines of %s: %w", of.System, err)
+		return Snapshot{}, fmt.Errorf("listing the machines of the infrastructure: %w", err)
 	}
-	return Snapshot{
-		Domains:  domains(of.Domains, published.Status.FailureDomains),
-		Machines: merge(machines.Items, placements),
-	}, nil
+	return Snapshot{Domains: domains(names, published.Status.FailureDomains), Machines: merge(machines.Items, placements)}, nil
 }
 
 // Snapshot holds the observable state of a cluster at one moment, in display order.
