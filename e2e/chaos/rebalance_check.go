@@ -244,6 +244,8 @@ func excused(m moment) bool {
 	switch m.balanced.Reason {
 	case faultlinev1.ReasonNoRoom, faultlinev1.ReasonTargetNotAvailable:
 		return m.capacity > 0
+	case faultlinev1.ReasonControlPlaneRollingOut:
+		return m.overCapacity() // Its controller has chosen a failure domain without capacity.
 	case faultlinev1.ReasonRolledOut:
 		return !m.rollout.IsZero()
 	}

@@ -175,6 +175,8 @@ func TestCheckHistoryAcceptsValidHistories(t *testing.T) {
 		"a rollout after a person's":       begin("aab", "a", "b", "c").ask().surge(3, "c").leave(0).gone(0).rollOut(),
 		"all replaced once, and no better": begin("aaab", "a", "b", "c").rollOut().balanced(metav1.ConditionFalse, faultlinev1.ReasonRolledOut),
 		"no capacity":                      begin("aab", "a", "b").state("b", faultlinev1.DomainEvicting).balanced(metav1.ConditionFalse, faultlinev1.ReasonNoRoom).room(2),
+		"an upgrade waits for capacity": begin("aac", "a", "c").room(2).balanced(metav1.ConditionFalse, faultlinev1.ReasonControlPlaneRollingOut).
+			surge(3, "a").each(3, func(is *machine) { is.ready = false }),
 		"a machine waits for capacity": begin("aaab", "a", "b").state("b", faultlinev1.DomainEvicting).balanced(metav1.ConditionFalse, faultlinev1.ReasonNoRoom).room(3).
 			replicas(5).surge(4, "a").each(4, func(is *machine) { is.ready = false }),
 		"cordoned domains keep their machines": begin("aaab", "a", "b", "c").replicas(4).state("a", faultlinev1.DomainCordoned),
@@ -235,6 +237,9 @@ func TestCheckHistoryReportsFaults(t *testing.T) {
 		"a move that is left":       {begin("abc", "a", "b", "c").record(0), []string{"a move is still in progress"}},
 		"a status that is left":     {begin("abc", "a", "b", "c").then(func(m *moment) { m.shown = true }), []string{"a move is still in progress"}},
 		"a surplus machine is left": {begin("abc", "a", "b", "c").surge(3, "a"), []string{"the control plane does not settle: 4 of 3 machines"}},
+		"an upgrade waits although there is capacity": {begin("aac", "a", "c").room(3).balanced(metav1.ConditionFalse, faultlinev1.ReasonControlPlaneRollingOut).
+			surge(3, "a").each(3, func(is *machine) { is.ready = false }),
+			[]string{"the control plane does not settle: 4 of 3 machines", "one failure domain has 3 machines and another 1, and ControlPlaneBalanced is False ControlPlaneRollingOut: "}},
 		"a machine waits although there is capacity": {begin("abc", "a", "b", "c").room(2).each(0, func(is *machine) { is.ready = false }),
 			[]string{"the control plane does not settle: 3 of 3 machines"}},
 		"machines that are not spread": {begin("aaab", "a", "b", "c"),
