@@ -33,7 +33,11 @@ import (
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 )
 
-const root = "../.."
+const (
+	root = "../.."
+	// commit is that of the sources of a release.
+	commit = "0123abcd0123abcd0123abcd0123abcd0123abcd"
+)
 
 // TestReleaseImagesHaveVersion verifies the output of `make release VERSION=v9.9.9 REGISTRY=registry:5000/team`. Package charts
 // tests the content of its charts.
@@ -68,7 +72,6 @@ func TestReleaseImagesHaveVersion(t *testing.T) {
 func TestReleaseListsTheImagesForAMirrorAndTheChecksumsOfAllFiles(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	commit := strings.Repeat("0123abcd", 5)
 	r := Release{Release: docker.Release{Version: "v9.9.9", Registry: "registry:5000/team"}, Root: root, Out: t.TempDir(), Commit: commit}
 	packPlugin(t, r)
 	folders, err := r.Write()
@@ -101,11 +104,7 @@ func TestReleaseListsTheImagesForAMirrorAndTheChecksumsOfAllFiles(t *testing.T) 
 	statement := &intoto.Statement{}
 	g.Expect(protojson.Unmarshal(provenance, statement)).To(Succeed())
 	g.Expect(statement.Validate()).To(Succeed())
-	predicate, err := protojson.Marshal(statement.Predicate)
-	g.Expect(err).NotTo(HaveOccurred())
-	slsa := &provenancev1.Provenance{}
-	g.Expect(protojson.Unmarshal(predicate, slsa)).To(Succeed(), "it has only fields of SLSA's provenance")
-	g.Expect(slsa.Validate()).To(Succeed())
+	expectProvenance(g, statement)
 	var subjects []string
 	for _, subject := range statement.Subject {
 		subjects = append(subjects, subject.Digest["sha256"]+"  "+subject.Name)
@@ -120,6 +119,15 @@ func TestReleaseListsTheImagesForAMirrorAndTheChecksumsOfAllFiles(t *testing.T) 
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(sums).To(ContainElement(fmt.Sprintf("%x  %s", sha256.Sum256(content), name)))
 	}
+}
+
+// expectProvenance expects the predicate of a statement to be a SLSA provenance, without other fields.
+func expectProvenance(g Gomega, statement *intoto.Statement) {
+	predicate, err := protojson.Marshal(statement.Predicate)
+	g.Expect(err).NotTo(HaveOccurred())
+	provenance := &provenancev1.Provenance{}
+	g.Expect(protojson.Unmarshal(predicate, provenance)).To(Succeed())
+	g.Expect(provenance.Validate()).To(Succeed())
 }
 
 // TestMirrorCommandReplacesTheRegistriesOfTemplates runs the command of docs/install.md.

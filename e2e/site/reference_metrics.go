@@ -97,7 +97,7 @@ func (p *product) metric(call *ast.CallExpr) (m metric) {
 		m.Type = typeOfMetric(m.Name)
 		return m
 	}
-	kind := regexp.MustCompile("^prometheus\\.New(Counter|Gauge|Histogram|Summary)(Vec)?").FindStringSubmatch(function)
+	kind := regexp.MustCompile(`^prometheus\.New(Counter|Gauge|Histogram|Summary)(Vec)?`).FindStringSubmatch(function)
 	if kind == nil {
 		return m
 	}

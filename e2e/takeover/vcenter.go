@@ -214,7 +214,7 @@ func (v *VCenter) machines(ctx context.Context) (found map[string]vm, err error)
 func (v *VCenter) Run(ctx context.Context) error {
 	err := wait.PollUntilContextCancel(ctx, provider.PollInterval, false, func(ctx context.Context) (bool, error) { return false, v.giveAddresses(ctx) })
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // The end of the context is not a failure.
 	}
 	return err
 }
