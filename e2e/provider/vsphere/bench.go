@@ -52,7 +52,7 @@ func measure(vms []int, _ string) benchmark.Plan {
 		scenarios = append(scenarios, benchmark.Scenario{
 			Name: fmt.Sprintf("create-%d", n), Title: title,
 			Run: func(ctx context.Context, e *benchmark.Environment) error {
-				b, err := rollout(ctx, e, n)
+				b, err := rollout(ctx, e, 1, n)
 				e.Add(rolloutRows(b)...)
 				e.Detail(title, n, b.Cost)
 				return err
@@ -60,6 +60,14 @@ func measure(vms []int, _ string) benchmark.Plan {
 		})
 	}
 	scenarios = append(scenarios,
+		benchmark.Scenario{
+			Name: "create-vcenters", Title: fmt.Sprintf("%d VMs from create to ready, over three vCenters", most),
+			Run: func(ctx context.Context, e *benchmark.Environment) error {
+				b, err := rollout(ctx, e, 3, most)
+				e.Add(vcentersRows(b)...)
+				return err
+			},
+		},
 		benchmark.Scenario{
 			Name: "idle", Title: fmt.Sprintf("Idle, a VM and sync period (%d VMs, %d periods of %s)", most, idlePeriods, syncPeriod),
 			Args: []string{"--sync-period=" + syncPeriod.String()},
@@ -83,9 +91,15 @@ func isSOAP(name string) bool { return !isREST(name) }
 // isWork excludes the stream, which waits for changes all the time.
 func isWork(name string) bool { return isSOAP(name) && name != stream }
 
-// rollout creates n VMs at once.
-func rollout(ctx context.Context, e *benchmark.Environment, n int) (benchmark.Batch, error) {
-	w, err := setUp(ctx, e, "bench", simulator.ThreeZones())
+// isOther also excludes the other calls of the stream. It sends the tasks and machines that it must follow: with several streams, a call has
+// fewer of them.
+func isOther(name string) bool {
+	return isWork(name) && name != "ModifyListView" && name != "CancelWaitForUpdates"
+}
+
+// rollout creates n VMs at once, over the zones of some vCenters.
+func rollout(ctx context.Context, e *benchmark.Environment, vcenters, n int) (benchmark.Batch, error) {
+	w, err := setUp(ctx, e, "bench", vcenters, simulator.ThreeZones())
 	if err == nil {
 		err = w.zonesReady(ctx)
 	}
@@ -111,9 +125,20 @@ func rolloutRows(b benchmark.Batch) []benchmark.Row {
 	}
 }
 
+// vcentersRows returns the rows for several vCenters. Each has its own stream.
+func vcentersRows(b benchmark.Batch) []benchmark.Row {
+	return []benchmark.Row{
+		benchmark.Figure("SOAP calls a VM", "%.1f", b.Per(b.Calls.Sum(isSOAP))).AtMost(aimCalls),
+		benchmark.Figure("SOAP calls a VM without those of the streams", "%.1f", b.Per(b.Calls.Sum(isOther))),
+		benchmark.Figure("REST calls a VM", "%.1f", b.Per(b.Calls.Sum(isREST))),
+		benchmark.Figure("Kubernetes requests a VM", "%.1f", b.Per(b.Work())).AtMost(aimRequests),
+		benchmark.Figure("seconds until ready", "%.1f", b.Seconds),
+	}
+}
+
 // idle observes n ready VMs for some sync periods.
 func idle(ctx context.Context, e *benchmark.Environment, n int) error {
-	if _, err := rollout(ctx, e, n); err != nil {
+	if _, err := rollout(ctx, e, 1, n); err != nil {
 		return err
 	}
 	e.Progressf("watching %d idle VMs for %s", n, idlePeriods*syncPeriod)
@@ -138,7 +163,7 @@ func idleRows(n int, cost benchmark.Cost) []benchmark.Row {
 
 // zones measures reconciles of the zones: the first ones, and those after a change of their objects.
 func zones(ctx context.Context, e *benchmark.Environment) error {
-	w, err := setUp(ctx, e, "bench", simulator.ThreeZones())
+	w, err := setUp(ctx, e, "bench", 1, simulator.ThreeZones())
 	if err != nil {
 		return err
 	}
@@ -181,7 +206,7 @@ func zones(ctx context.Context, e *benchmark.Environment) error {
 
 // startNeighbour starts a vCenter that delays its answers, and waits until its zones are ready.
 func startNeighbour(ctx context.Context, e *benchmark.Environment, name string, delay time.Duration) (benchmark.Infrastructure, error) {
-	w, err := setUp(ctx, e, name, simulator.ThreeZones())
+	w, err := setUp(ctx, e, name, 1, simulator.ThreeZones())
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func measureScale(quantities *flag.FlagSet) func(other string) benchmark.Plan {
 
 func scale(ctx context.Context, e *benchmark.Environment, of size) error {
 	e.Progressf("creating %d unrelated virtual machines", of.foreign)
-	w, err := setUp(ctx, e, "bench", crowded(of.foreign))
+	w, err := setUp(ctx, e, "bench", 1, crowded(of.foreign))
 	if err != nil {
 		return err
 	}

@@ -23,33 +23,36 @@ import (
 // touched is an annotation that is changed to trigger a reconcile.
 const touched = "bench"
 
-// setup is a cluster on a vCenter in its own namespace.
+// setup is a cluster on one or several vCenters in its own namespace.
 type setup struct {
 	*benchmark.Fleet[*infrav1.VSphereMachine]
 
-	vcenter *simulator.Server
-	zones   []*infrav1.VSphereDeploymentZone
+	vcenter  *simulator.Server // the first
+	vcenters []*simulator.Server
+	zones    []*infrav1.VSphereDeploymentZone
 }
 
-// setUp starts a vCenter with zones a, b and c and creates the cluster on it.
-func setUp(ctx context.Context, e *benchmark.Environment, name string, layout simulator.Layout) (*setup, error) {
-	vcenter, err := simulator.New(layout)
-	if err != nil {
-		return nil, fmt.Errorf("starting the vCenter simulator: %w", err)
-	}
-	e.OnStop(vcenter.Close)
-	e.CountCalls(func() benchmark.Counts { return vcenter.Calls() }, func(call string) bool { return call != stream })
-	cluster, err := createCluster(ctx, e.Client, name, vcenter)
+// setUp starts equal vCenters and creates the cluster on them, with zones a, b and c on the vCenters in turn.
+func setUp(ctx context.Context, e *benchmark.Environment, name string, vcenters int, layout simulator.Layout) (*setup, error) {
+	servers, err := simulator.NewSeveral(vcenters, layout) //nolint:contextcheck // The simulators run until they are closed.
 	if err != nil {
 		return nil, err
 	}
-	w := &setup{vcenter: vcenter, Fleet: &benchmark.Fleet[*infrav1.VSphereMachine]{
+	e.OnStop(func() { simulator.CloseAll(servers) })
+	for _, vcenter := range servers {
+		e.CountCalls(func() benchmark.Counts { return vcenter.Calls() }, func(call string) bool { return call != stream })
+	}
+	cluster, err := createCluster(ctx, e.Client, name, servers[0], servers[1:]...)
+	if err != nil {
+		return nil, err
+	}
+	w := &setup{vcenter: servers[0], vcenters: servers, Fleet: &benchmark.Fleet[*infrav1.VSphereMachine]{
 		Client: e.Client, Cluster: cluster, New: newMachine, List: &infrav1.VSphereMachineList{},
 		Done: func(m *infrav1.VSphereMachine) bool { return ptr.Deref(m.Status.Initialization.Provisioned, false) },
 	}}
 	w.Placements = w.placements
-	for _, letter := range []string{"a", "b", "c"} {
-		if err := w.makeZone(ctx, letter); err != nil {
+	for i, letter := range []string{"a", "b", "c"} {
+		if err := w.makeZone(ctx, letter, servers[i%len(servers)]); err != nil {
 			return nil, err
 		}
 	}
@@ -60,17 +63,19 @@ func setUp(ctx context.Context, e *benchmark.Environment, name string, layout si
 // of the cluster and a letter is the compute cluster with that letter.
 func (w *setup) placements(context.Context) ([]provider.Placement, error) {
 	var all []provider.Placement
-	for _, vm := range w.vcenter.VMs() {
-		if path.Base(vm.Folder) != foreignFolder {
-			all = append(all, provider.Placement{Name: vm.Name, Domain: w.Cluster.Name + strings.TrimPrefix(vm.Cluster, "zone")})
+	for _, vcenter := range w.vcenters {
+		for _, vm := range vcenter.VMs() {
+			if path.Base(vm.Folder) != foreignFolder {
+				all = append(all, provider.Placement{Name: vm.Name, Domain: w.Cluster.Name + strings.TrimPrefix(vm.Cluster, "zone")})
+			}
 		}
 	}
 	return all, nil
 }
 
-func (w *setup) makeZone(ctx context.Context, letter string) error {
+func (w *setup) makeZone(ctx context.Context, letter string, vcenter *simulator.Server) error {
 	name := w.Cluster.Name + "-" + letter
-	domain, zone := newZone(w.Cluster, name, w.vcenter, infrav1.VSphereFailureDomainSpec{
+	domain, zone := newZone(w.Cluster, name, vcenter, infrav1.VSphereFailureDomainSpec{
 		Region: infrav1.FailureDomain{Name: simulator.RegionTag, Type: infrav1.DatacenterFailureDomain, TagCategory: simulator.RegionCategory},
 		Zone:   infrav1.FailureDomain{Name: "zone-" + letter, Type: infrav1.ComputeClusterFailureDomain, TagCategory: simulator.ZoneCategory},
 		Topology: infrav1.Topology{
