@@ -22,7 +22,10 @@ func TryLock(path string) (unlock func() error, err error) {
 	}
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
-		return file.Close, nil
+		return func() error {
+			// Closing the file is not sufficient: a child process that this one starts at the same time has it open until its program begins.
+			return errors.Join(syscall.Flock(int(file.Fd()), syscall.LOCK_UN), file.Close())
+		}, nil
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil, file.Close()
