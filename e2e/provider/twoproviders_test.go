@@ -15,7 +15,6 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -102,11 +101,10 @@ func (s *providerFixture) begin(t *testing.T, management *managementcluster.Clus
 	t.Cleanup(s.target.Close)
 	spread := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"distribution":{"workers":{"enabled":true}}}}`))
 	s.Expect(c.Patch(t.Context(), s.infrastructure("Cluster", s.target.Cluster().Name), spread)).To(Succeed())
+	s.target.Cluster().Deployment = "md"
 	for name, domain := range map[string]string{"named": s.target.Domains()[0], "spread": ""} {
 		meta, err := s.target.Cluster().CreateMachine(t.Context(), c, name, domain)
 		s.Expect(err).NotTo(HaveOccurred())
-		worker := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+clusterv1.MachineDeploymentNameLabel+`":"md"}}}`))
-		s.Expect(c.Patch(t.Context(), &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: name}}, worker)).To(Succeed())
 		s.Expect(c.Create(t.Context(), s.target.Machine(meta))).To(Succeed())
 	}
 }
