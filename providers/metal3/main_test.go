@@ -39,7 +39,7 @@ func TestVersion(t *testing.T) {
 // deleting a machine requires all of them.
 func TestManager(t *testing.T) {
 	audit := runManager(t, testenv.RunManager)
-	NewWithT(t).Expect(variablesUsedElsewhere()).To(ContainElements(audit.Unused(t)), "a right that nothing needs")
+	NewWithT(t).Expect(usedElsewhere()).To(ContainElements(audit.Unused(t)), "a right that nothing needs")
 }
 
 func runManager(t *testing.T, run func(*testing.T, *envtest.Environment, *testenv.Components, ...string) func()) *testenv.Audit {
@@ -143,9 +143,9 @@ func TestUpstreamVariables(t *testing.T) {
 	}
 }
 
-// variablesUsedElsewhere returns the permissions that the manager needs for what TestManager does not cover, or only on a slow
+// usedElsewhere returns the permissions that the manager needs for what TestManager does not cover, or only on a slow
 // machine.
-func variablesUsedElsewhere() []string {
+func usedElsewhere() []string {
 	return []string{
 		"delete cluster.x-k8s.io/machines",                                        // workers move to another domain
 		"patch apiextensions.k8s.io/customresourcedefinitions/status",             // migration of objects of an earlier version
