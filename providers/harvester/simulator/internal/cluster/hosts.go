@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
@@ -132,7 +131,7 @@ func OutOfService(node *corev1.Node) bool {
 
 // setKubeletReady sets whether the kubelet of a host responds.
 func (h *Hosts) setKubeletReady(ctx context.Context, host string, status corev1.ConditionStatus) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return controllers.RetryOnConflict(func() error {
 		node := &corev1.Node{}
 		if err := h.client.Get(ctx, client.ObjectKey{Name: host}, node); err != nil {
 			return fmt.Errorf("reading host: %w", err)
@@ -168,7 +167,7 @@ func addUnreachableTaints(node *corev1.Node) {
 }
 
 func (h *Hosts) update(ctx context.Context, host string, change func(*corev1.Node)) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return controllers.RetryOnConflict(func() error {
 		node := &corev1.Node{}
 		if err := h.client.Get(ctx, client.ObjectKey{Name: host}, node); err != nil {
 			return fmt.Errorf("reading host: %w", err)

@@ -6,8 +6,11 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
@@ -18,6 +21,12 @@ func IgnoreStale(err error) error {
 		return nil
 	}
 	return client.IgnoreNotFound(err)
+}
+
+// RetryOnConflict repeats a read and a write until the write does not conflict, for several seconds: other controllers, such as the real
+// virt-controller, write often.
+func RetryOnConflict(write func() error) error {
+	return retry.RetryOnConflict(wait.Backoff{Steps: 12, Duration: 10 * time.Millisecond, Factor: 1.6, Jitter: 0.1}, write)
 }
 
 // RemoveFinalizers removes finalizers from an object that has been read.

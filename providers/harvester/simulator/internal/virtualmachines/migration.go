@@ -15,12 +15,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/cluster"
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 )
 
 const (
@@ -53,7 +53,7 @@ func NewMigrations(c client.Client, on *cluster.Hosts, now func() time.Time, del
 func (m *Migrations) Migrate(ctx context.Context, vm client.ObjectKey, host string) error {
 	suffix := strings.ToLower(rand.Text()[:8])
 	vmi := &kubevirtv1.VirtualMachineInstance{}
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	err := controllers.RetryOnConflict(func() error {
 		if err := m.client.Get(ctx, vm, vmi); err != nil {
 			return fmt.Errorf("reading instance: %w", err)
 		}
@@ -136,7 +136,7 @@ func (m *Migrations) waitForMigration(ctx context.Context, vm client.ObjectKey, 
 }
 
 func (m *Migrations) failMigration(ctx context.Context, vmi *kubevirtv1.VirtualMachineInstance, target *corev1.Pod, why string) error {
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	err := controllers.RetryOnConflict(func() error {
 		if err := m.client.Get(ctx, client.ObjectKeyFromObject(vmi), vmi); err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func migratable(vmi *kubevirtv1.VirtualMachineInstance, nodes []corev1.Node) boo
 }
 
 func (m *Migrations) shutDown(ctx context.Context, key client.ObjectKey, host string) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return controllers.RetryOnConflict(func() error {
 		vm := &kubevirtv1.VirtualMachine{}
 		if err := m.client.Get(ctx, key, vm); err != nil {
 			return client.IgnoreNotFound(err)
@@ -227,7 +227,7 @@ func (m *Migrations) Restart(ctx context.Context, host string) error {
 		if vms.Items[i].Annotations[stoppedBy] != host {
 			continue
 		}
-		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		err := controllers.RetryOnConflict(func() error {
 			vm := &kubevirtv1.VirtualMachine{}
 			if err := m.client.Get(ctx, client.ObjectKeyFromObject(&vms.Items[i]), vm); err != nil {
 				return client.IgnoreNotFound(err)

@@ -7,13 +7,12 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/retry"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/faultline-io/faultline/providers/harvester/simulator/internal/controllers"
 )
 
 // AttachVolume simulates the subresource addvolume of a virtual machine, which a guest cluster's CSI driver uses to attach a volume to a
@@ -83,8 +82,7 @@ func changeVolumes(ctx context.Context, c client.Client, as client.Writer, key c
 
 // update writes an object that read has read and changed, retrying on conflict.
 func update(ctx context.Context, as client.Writer, o client.Object, read func() error) error {
-	backoff := wait.Backoff{Steps: 12, Duration: 10 * time.Millisecond, Factor: 1.6, Jitter: 0.1} // the real virt-controller writes often
-	return retry.RetryOnConflict(backoff, func() error {
+	return controllers.RetryOnConflict(func() error {
 		if err := read(); err != nil {
 			return err
 		}
