@@ -42,8 +42,7 @@ import (
 // the Deployments, and with the permissions of the ServiceAccounts.
 func TestChartsProvideNodeAndServiceAddresses(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(2 * time.Minute)
+	g := integration.NewGomega(t)
 	programs := build(t)
 	api := newCluster(t, kindsOfOthers(t)...)
 	_, err := api.install(t, namespace, loadBalancer, load(t, loadBalancer), nil)

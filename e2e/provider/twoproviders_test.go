@@ -10,7 +10,6 @@ import (
 	"os"
 	"regexp"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
@@ -26,10 +25,8 @@ import (
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 	"github.com/faultline-io/faultline/e2e/provider"
 	"github.com/faultline-io/faultline/e2e/provider/all"
+	"github.com/faultline-io/faultline/shared/integration"
 )
-
-// timeout allows for a busy machine; only a failing test waits that long.
-const timeout = 3 * time.Minute
 
 // providerFixture is one of the providers with its cluster.
 type providerFixture struct {
@@ -45,8 +42,7 @@ type providerFixture struct {
 // runs in both managers.
 func TestTwoProvidersInOneManagementCluster(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
+	g := integration.NewGomega(t)
 	sides := []*providerFixture{{WithT: g, name: "vsphere"}, {WithT: g, name: "metal3"}}
 	dir, programs := t.TempDir(), binaries.Paths{}
 	var components []managementcluster.Component

@@ -6,7 +6,6 @@ package rebalance_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -30,7 +29,6 @@ func TestRevertedMoveAnnotations(t *testing.T) {
 		t.Run(annotation, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, "aab", "abc")
-			w.SetDefaultEventuallyTimeout(2 * time.Minute)
 			contention, config := w.user().Contention(apiServer, "")
 			contention.Revert(integration.Marked{Object: object(w), Mark: annotation})
 			integration.Start(t, config, nil, ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}, func(ctx context.Context, mgr ctrl.Manager) error {

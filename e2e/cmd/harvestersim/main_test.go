@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -24,12 +23,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/harvester/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/ports"
 )
 
 func TestKubeconfigAndLostHost(t *testing.T) {
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(2 * time.Minute)
+	g := integration.NewGomega(t)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	reserved, err := ports.Reserve(1)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -12,20 +12,19 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/ports"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
 
 func TestHostsAndLostDomain(t *testing.T) {
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(2 * time.Minute)
+	g := integration.NewGomega(t)
 	env := testenv.Start(t, testenv.Options{})
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	g.Expect(os.WriteFile(kubeconfig, env.KubeConfig, 0o600)).To(Succeed())

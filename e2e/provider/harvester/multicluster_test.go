@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -19,12 +18,12 @@ import (
 
 	"github.com/faultline-io/faultline/e2e/binaries"
 	"github.com/faultline-io/faultline/e2e/provider"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 func TestZoneCapacityAndAddedCapacity(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(time.Minute)
+	g := integration.NewGomega(t)
 	prepared, err := Provider{}.MultiCluster(os.Getenv(binaries.AssetsVariable))
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(prepared.Close)

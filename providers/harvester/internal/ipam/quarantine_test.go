@@ -15,6 +15,7 @@ import (
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam"
 	"github.com/faultline-io/faultline/providers/harvester/internal/ipam/allocation"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // long is longer than any test.
@@ -73,8 +74,7 @@ func TestQuarantineSurvivesRestartAndClockChanges(t *testing.T) {
 
 func TestAddressIsAllocatedAfterQuarantine(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(2 * time.Minute)
+	g := integration.NewGomega(t)
 	made := created(t, "rested-", "", lbv1.Range{Subnet: "10.61.0.0/29"})
 	allocator := ipam.NewAllocator(api, api).WithQuarantine(time.Second)
 	for _, id := range named("rested", 5) {

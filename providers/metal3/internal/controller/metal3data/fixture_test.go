@@ -27,9 +27,6 @@ import (
 	"github.com/faultline-io/faultline/shared/manager"
 )
 
-// timeout is a timeout for busy machines; only a failing test waits that long.
-const timeout = 2 * time.Minute
-
 // fixture is a test with its own namespace and a manager for it.
 type fixture struct {
 	*WithT
@@ -40,8 +37,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(timeout)
+	g := integration.NewGomega(t)
 	g.SetDefaultConsistentlyDuration(300 * time.Millisecond)
 	c, err := client.New(apiServer, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
