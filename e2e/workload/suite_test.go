@@ -38,6 +38,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/faultline-io/faultline/e2e/workload"
+	"github.com/faultline-io/faultline/shared/integration"
 	"github.com/faultline-io/faultline/shared/ports"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
@@ -90,13 +91,10 @@ func newFixtureOn(t *testing.T, config *rest.Config, change ...func(*workload.Op
 	g.Expect(corev1.AddToScheme(scheme)).To(Succeed())
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "workload-"}}
-	g.Expect(c.Create(t.Context(), namespace)).To(Succeed())
-
 	reserved, err := ports.Reserve(20)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(reserved.Release)
-	w := &fixture{WithT: g, t: t, config: config, client: c, namespace: namespace.Name, options: workload.Options{
+	w := &fixture{WithT: g, t: t, config: config, client: c, namespace: integration.NewNamespace(t, c), options: workload.Options{
 		PortRange: workload.PortRange{First: reserved.First, Last: reserved.First + reserved.Count - 1},
 		Log:       logOnFailure(t),
 	}}

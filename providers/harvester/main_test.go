@@ -101,7 +101,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 // newMachineTemplate creates a template of machines like this one, and waits until the manager describes their Nodes.
 func newMachineTemplate(t *testing.T, c client.Client, spec infrav1.HarvesterMachineSpec) {
 	t.Helper()
-	g := NewWithT(t)
+	g := integration.NewGomega(t)
 	template := &infrav1.HarvesterMachineTemplate{ObjectMeta: metav1.ObjectMeta{Name: "machines", Namespace: namespace}}
 	spec.ProviderID = ""
 	template.Spec.Template.Spec = spec
@@ -109,20 +109,20 @@ func newMachineTemplate(t *testing.T, c client.Client, spec infrav1.HarvesterMac
 	g.Eventually(func(g Gomega) {
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
 		g.Expect(template.Status.Capacity).To(HaveKey(corev1.ResourceMemory))
-	}).WithTimeout(integration.Timeout).Should(Succeed())
+	}).Should(Succeed())
 }
 
 // leavesNothing expects no object of the cluster or machine on Harvester.
 func leavesNothing(t *testing.T, sim *simulator.Simulator) {
 	t.Helper()
-	g := NewWithT(t)
+	g := integration.NewGomega(t)
 	for _, list := range []client.ObjectList{
 		&kubevirtv1.VirtualMachineList{}, &corev1.PersistentVolumeClaimList{}, &corev1.SecretList{}, &corev1.ServiceList{}, &lbv1.LoadBalancerList{},
 	} {
 		g.Eventually(func(g Gomega) {
 			g.Expect(sim.Client().List(t.Context(), list, client.InNamespace(namespace), client.HasLabels{clusterv1.ClusterNameLabel})).To(Succeed())
 			g.Expect(list).To(HaveField("Items", BeEmpty()))
-		}).WithTimeout(integration.Timeout).Should(Succeed())
+		}).Should(Succeed())
 	}
 	pool := &lbv1.IPPool{}
 	g.Expect(sim.Client().Get(t.Context(), client.ObjectKey{Name: "machines"}, pool)).To(Succeed())

@@ -74,12 +74,12 @@ func allocateAddresses(t *testing.T, c client.Client) {
 // waitForAddressDeletion waits until all address claims are deleted.
 func waitForAddressDeletion(t *testing.T, c client.Client) {
 	t.Helper()
-	g, ctx := NewWithT(t), t.Context()
+	g, ctx := integration.NewGomega(t), t.Context()
 	g.Eventually(func(g Gomega) {
 		fours, sixes := &ipamv1.IPClaimList{}, &ipamclusterv1.IPAddressClaimList{}
 		g.Expect(c.List(ctx, fours)).To(Succeed())
 		g.Expect(c.List(ctx, sixes)).To(Succeed())
 		g.Expect(fours.Items).To(BeEmpty())
 		g.Expect(sixes.Items).To(BeEmpty())
-	}).WithTimeout(integration.Timeout).Should(Succeed())
+	}).Should(Succeed())
 }

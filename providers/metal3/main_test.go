@@ -101,7 +101,7 @@ func runManager(t *testing.T, run func(*testing.T, *envtest.Environment, *testen
 // newMachineTemplate creates a template of machines like this one, and waits until the manager describes their Nodes.
 func newMachineTemplate(t *testing.T, c client.Client, spec infrav1.Metal3MachineSpec) {
 	t.Helper()
-	g := NewWithT(t)
+	g := integration.NewGomega(t)
 	template := &infrav1.Metal3MachineTemplate{ObjectMeta: metav1.ObjectMeta{Name: "machines", Namespace: namespace}}
 	spec.ProviderID = ""
 	template.Spec.Template.Spec = spec
@@ -109,7 +109,7 @@ func newMachineTemplate(t *testing.T, c client.Client, spec infrav1.Metal3Machin
 	g.Eventually(func(g Gomega) {
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
 		g.Expect(template.Status.Capacity).To(HaveKey(corev1.ResourceMemory))
-	}).WithTimeout(integration.Timeout).Should(Succeed())
+	}).Should(Succeed())
 }
 
 // TestUpstreamVariables substitutes the variables that clusterctl substitutes.

@@ -79,7 +79,7 @@ func runsAsInstalled(t *testing.T, run func(*testing.T, *envtest.Environment, *t
 // newMachineTemplate creates a template of machines like this one, and waits until the manager describes their Nodes.
 func newMachineTemplate(t *testing.T, c client.Client, spec infrav1.VSphereMachineSpec) {
 	t.Helper()
-	g := NewWithT(t)
+	g := integration.NewGomega(t)
 	template := &infrav1.VSphereMachineTemplate{ObjectMeta: metav1.ObjectMeta{Name: "machines", Namespace: namespace}}
 	spec.ProviderID = ""
 	template.Spec.Template.Spec = spec
@@ -87,7 +87,7 @@ func newMachineTemplate(t *testing.T, c client.Client, spec infrav1.VSphereMachi
 	g.Eventually(func(g Gomega) {
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(template), template)).To(Succeed())
 		g.Expect(template.Status.Capacity).To(HaveKey(corev1.ResourceMemory))
-	}).WithTimeout(integration.Timeout).Should(Succeed())
+	}).Should(Succeed())
 }
 
 // usedElsewhere returns the permissions that the manager needs only for features outside of TestManager, or on a slow machine.

@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/integration"
 )
 
 // corefile is the content of an unrelated ConfigMap.
@@ -30,9 +31,7 @@ func (w *fixture) configMap(namespace, name, text string) *corev1.ConfigMap {
 // otherNamespace creates another namespace.
 func (w *fixture) otherNamespace() string {
 	w.t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "other-"}}
-	w.Expect(user.Create(w.t.Context(), namespace)).To(Succeed())
-	return namespace.Name
+	return integration.NewNamespace(w.t, user)
 }
 
 // allow lets the test's namespace use an object.
