@@ -210,6 +210,6 @@ func startNeighbour(ctx context.Context, e *benchmark.Environment, name string, 
 	if err != nil {
 		return nil, err
 	}
-	w.vcenter.SetDelay(delay)
+	w.vcenters[0].SetDelay(delay)
 	return w, w.zonesReady(ctx)
 }

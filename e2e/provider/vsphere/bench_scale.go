@@ -65,7 +65,7 @@ func scale(ctx context.Context, e *benchmark.Environment, of size) error {
 	if err != nil {
 		return err
 	}
-	others, err := w.vcenter.PowerOnFolder("/" + datacenterName + "/vm/" + foreignFolder) //nolint:contextcheck // The simulator needs no context.
+	others, err := w.vcenters[0].PowerOnFolder("/" + datacenterName + "/vm/" + foreignFolder) //nolint:contextcheck // The simulator needs no context.
 	if err != nil {
 		return err
 	}
@@ -83,11 +83,11 @@ func scale(ctx context.Context, e *benchmark.Environment, of size) error {
 		{"rest", func() error { return provider.Pause(ctx, of.watch) }},
 		{fmt.Sprintf("%d unrelated tasks a second", foreignTasks), func() error { return w.runForeignTasks(ctx, others, of.watch) }},
 		{"vCenter does not respond", func() error {
-			w.vcenter.SetDown(true)
+			w.vcenters[0].SetDown(true)
 			return provider.Pause(ctx, of.outage)
 		}},
 		{"vCenter responds again", func() error {
-			w.vcenter.SetDown(false)
+			w.vcenters[0].SetDown(false)
 			return cmp.Or(w.connected(ctx), e.Rest(ctx))
 		}},
 	} {
@@ -135,7 +135,7 @@ func (w *setup) runForeignTasks(ctx context.Context, others []string, d time.Dur
 			return group.Wait()
 		case <-tick.C:
 			group.Go(func() error { //nolint:contextcheck // The simulator needs no context.
-				return w.vcenter.AnnotateVM(others[i%len(others)], strconv.Itoa(i))
+				return w.vcenters[0].AnnotateVM(others[i%len(others)], strconv.Itoa(i))
 			})
 		}
 	}

@@ -27,7 +27,6 @@ const touched = "bench"
 type setup struct {
 	*benchmark.Fleet[*infrav1.VSphereMachine]
 
-	vcenter  *simulator.Server // the first
 	vcenters []*simulator.Server
 	zones    []*infrav1.VSphereDeploymentZone
 }
@@ -46,7 +45,7 @@ func setUp(ctx context.Context, e *benchmark.Environment, name string, vcenters 
 	if err != nil {
 		return nil, err
 	}
-	w := &setup{vcenter: servers[0], vcenters: servers, Fleet: &benchmark.Fleet[*infrav1.VSphereMachine]{
+	w := &setup{vcenters: servers, Fleet: &benchmark.Fleet[*infrav1.VSphereMachine]{
 		Client: e.Client, Cluster: cluster, New: newMachine, List: &infrav1.VSphereMachineList{},
 		Done: func(m *infrav1.VSphereMachine) bool { return ptr.Deref(m.Status.Initialization.Provisioned, false) },
 	}}
