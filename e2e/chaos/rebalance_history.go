@@ -152,8 +152,8 @@ func (m moment) overCapacity() bool {
 	})
 }
 
-// refused returns a machine that has not been ready for longer than refusedLimit in a failure domain that receives no machines; "" if
-// there is none. since records when each was first seen.
+// refused returns a machine that has not been ready for longer than refusedLimit in a failure domain that receives no machines, or "" if no
+// machine has. It records in since when it first saw each such machine.
 func (m moment) refused(since map[string]time.Time, now time.Time) string {
 	for _, is := range m.machines {
 		if is.ready || is.deleting || m.states[is.domain] == faultlinev1.DomainActive {

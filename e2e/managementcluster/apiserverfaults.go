@@ -16,7 +16,7 @@ import (
 )
 
 // APIServerFaults is a proxy that injects faults between a manager and the API server and counts requests. Other clients reach the API
-// server directly. The zero value has no faults. With nil there is no proxy.
+// server directly. The zero value has no faults. If it is nil, the manager uses no proxy.
 type APIServerFaults struct {
 	faults []simulation.ProxyFault
 	proxy  *simulation.Proxy // nil until the manager is started
