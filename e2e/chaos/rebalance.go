@@ -33,6 +33,8 @@ type controlPlaneKind struct {
 	upgraded string
 	// pauseReported is true if it has a condition that reports a pause.
 	pauseReported bool
+	// add adds its managers; nil if Cluster API has them.
+	add func(*environment.Options) (sources string, err error)
 }
 
 // DefaultControlPlane is the kind of control planes in RebalanceMode if none is named.
@@ -42,7 +44,7 @@ const DefaultControlPlane = "kubeadm"
 func controlPlaneKinds() map[string]controlPlaneKind {
 	return map[string]controlPlaneKind{
 		DefaultControlPlane: {ControlPlaneKind: machines.Kubeadm{}, upgraded: "v1.36.99", pauseReported: true},
-		"rke2":              {ControlPlaneKind: machines.RKE2{}, flavor: "rke2", upgraded: "v1.36.99+rke2r1"},
+		"rke2":              {ControlPlaneKind: machines.RKE2{}, flavor: "rke2", upgraded: "v1.36.99+rke2r1", add: environment.AddRKE2},
 	}
 }
 
@@ -90,8 +92,8 @@ func rebalance(ctx context.Context, options Options) error {
 		g.sites, err = sited.MultiCluster(programs)
 		return g.sites, err
 	}
-	if kind.flavor == "rke2" {
-		if _, err := environment.AddRKE2(&with); err != nil {
+	if kind.add != nil {
+		if _, err := kind.add(&with); err != nil {
 			return err
 		}
 	}

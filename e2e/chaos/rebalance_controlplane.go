@@ -246,12 +246,10 @@ func (p *controlPlane) objects() ([]*unstructured.Unstructured, error) {
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
 		return slices.Contains(left, o.GetKind()) || strings.HasSuffix(o.GetName(), "-worker")
 	})
-	if p.hasTopology() {
-		if err := p.addTopology(objects); err != nil {
-			return nil, err
-		}
+	if err := p.adapt(objects); err != nil || !p.hasTopology() {
+		return objects, err
 	}
-	return objects, p.adapt(objects)
+	return objects, p.addTopology(objects)
 }
 
 // adapt keeps the objects that are changed later, and enables rebalancing of the control plane.

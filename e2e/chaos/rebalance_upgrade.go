@@ -21,15 +21,13 @@ import (
 
 // addTopology gives the Cluster a topology with the control plane's version.
 func (p *controlPlane) addTopology(objects []*unstructured.Unstructured) error {
-	of := func(kind string) *unstructured.Unstructured {
-		return objects[slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind })]
-	}
-	version, _, err := unstructured.NestedString(of(p.environment.kind.Facts().Kind.Kind).Object, "spec", "version")
+	version, _, err := unstructured.NestedString(p.object.Object, "spec", "version")
 	if err != nil {
 		return err
 	}
+	i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == clusterv1.ClusterKind })
 	topology := map[string]any{"classRef": map[string]any{"name": p.name()}, "version": version}
-	return unstructured.SetNestedMap(of(clusterv1.ClusterKind).Object, topology, "spec", "topology")
+	return unstructured.SetNestedMap(objects[i].Object, topology, "spec", "topology")
 }
 
 // createClass creates the ClusterClass of the topology. Its templates do not exist, so that Cluster API's topology controller changes
