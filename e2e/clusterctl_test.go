@@ -26,6 +26,9 @@ import (
 	"github.com/faultline-io/faultline/e2e/release"
 )
 
+// ourVersion is in the newest release series of each provider's metadata.yaml.
+const ourVersion = "v2.0.0"
+
 var (
 	// promise is the comment after a command that creates a cluster.
 	promise = regexp.MustCompile(`# creates (\d+) control-plane machines? and (\d+) workers?$`)

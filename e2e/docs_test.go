@@ -4,6 +4,7 @@
 package e2e_test
 
 import (
+	"bytes"
 	"go/scanner"
 	"go/token"
 	"io/fs"
@@ -157,7 +158,7 @@ func TestContributingTestsExist(t *testing.T) {
 				for pattern := range strings.SplitSeq(found[1], "|") {
 					looked++
 					name, _, _ := strings.Cut(pattern, "/") // the rest selects a subtest
-					g.Expect(strings.Join(testsIn(t, in), " ")).To(MatchRegexp(name), "CONTRIBUTING.md: cd %s, -run %s", in, found[1])
+					g.Expect(strings.Join(testsIn(t, in, strings.Contains(line, "-tags=full")), " ")).To(MatchRegexp(name), "CONTRIBUTING.md: cd %s, %s", in, line)
 				}
 			}
 		}
@@ -165,8 +166,8 @@ func TestContributingTestsExist(t *testing.T) {
 	g.Expect(looked).To(BeNumerically(">", 10))
 }
 
-// testsIn returns the names of the tests of a folder and its subfolders.
-func testsIn(t *testing.T, folder string) []string {
+// testsIn returns the names of the tests of a folder and its subfolders, with those of make test-full only if full.
+func testsIn(t *testing.T, folder string, full bool) []string {
 	t.Helper()
 	var names []string
 	err := filepath.WalkDir(filepath.Join(repository, folder), func(path string, _ fs.DirEntry, err error) error {
@@ -174,6 +175,9 @@ func testsIn(t *testing.T, folder string) []string {
 			return err
 		}
 		code, err := os.ReadFile(path)
+		if !full && bytes.Contains(code, []byte("//go:build full")) {
+			return err
+		}
 		for _, found := range test.FindAllSubmatch(code, -1) {
 			names = append(names, string(found[1]))
 		}

@@ -1,6 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build full
+
 package e2e_test
 
 import (
@@ -19,9 +21,6 @@ import (
 	"github.com/faultline-io/faultline/e2e/release"
 	"github.com/faultline-io/faultline/shared/testenv"
 )
-
-// ourVersion is in the newest release series of each provider's metadata.yaml.
-const ourVersion = "v2.0.0"
 
 // upstream are releases of the last minor versions of the providers that ours replaces. Each provider's own tests check the other
 // releases in metadata.yaml.

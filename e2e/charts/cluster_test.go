@@ -4,14 +4,17 @@
 package charts_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	. "github.com/onsi/gomega"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/release"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -117,4 +120,29 @@ func made(t *testing.T, name, template string) *chart.Chart {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// makePool creates a pool as soon as the API server serves the kind.
+func (c *cluster) makePool(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	pool := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "loadbalancer.harvesterhci.io/v1beta1", "kind": "IPPool",
+		"metadata": map[string]any{"name": "theirs"},
+		"spec":     map[string]any{"ranges": []any{map[string]any{"subnet": "192.168.41.0/24"}}},
+	}}
+	NewWithT(t).Eventually(func() error { return c.Create(t.Context(), pool.DeepCopy()) }, timeout).Should(Succeed())
+	return pool
+}
+
+// definitions returns the CRDs as in Harvester's own chart, which deletes them with the release.
+func definitions(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, file := range load(t, loadBalancer).Files {
+		if strings.HasPrefix(file.Name, "files/crds/") {
+			all.WriteString("\n---\n")
+			all.Write(file.Data)
+		}
+	}
+	return all.String()
 }

@@ -286,37 +286,6 @@ func (w *fixture) stripping(annotation, instead string) client.Client {
 	})
 }
 
-func TestStrippedMoveAnnotations(t *testing.T) {
-	t.Parallel()
-	for annotation, instead := range map[string]string{
-		faultlinev1.CurrentMoveAnnotation: "", faultlinev1.MarkedForMoveAnnotation: "", clusterv1.DeleteMachineAnnotation: "",
-		clusterv1.TemplateClonedFromNameAnnotation: "template",
-	} {
-		t.Run(annotation, func(t *testing.T) {
-			t.Parallel()
-			w := newFixture(t, "aab", "abc")
-			w.clock.SetTime(w.clock.Now().Add(time.Minute)) // No condition of the control plane changes after the move, however slow the test.
-			r := w.reconciler(w.stripping(annotation, instead))
-			r.Client = w.stripping(annotation, instead)
-			result, err := r.Reconcile(t.Context(), w.request())
-			w.Expect(err).NotTo(HaveOccurred())
-			w.Expect(result.RequeueAfter).To(BeNumerically("~", time.Hour, time.Minute))
-			w.Expect(w.marked()).To(BeEmpty())
-			w.Expect(w.infra().Annotations).NotTo(HaveKey(faultlinev1.CurrentMoveAnnotation))
-			w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonAnnotationsRemoved)).To(ContainSubstring("does not store the annotation " + annotation))
-			writes := 0
-			_, err = w.reconciler(interceptor.NewClient(w.client, interceptor.Funcs{
-				Patch: func(ctx context.Context, _ client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-					writes++
-					return w.stripping(annotation, instead).Patch(ctx, o, p, opts...)
-				},
-			})).Reconcile(t.Context(), w.request())
-			w.Expect(err).NotTo(HaveOccurred())
-			w.Expect(writes).To(BeNumerically("<=", 1), "it is not tried again and again")
-		})
-	}
-}
-
 // While the cache shows the infrastructure cluster as it was before the last write, the reconciler waits and sends nothing. If only
 // Machines lag, it reads live and finds nothing to write.
 func TestStaleCacheCountsRequests(t *testing.T) {
@@ -388,37 +357,6 @@ func (w *fixture) crashing(n int) client.Client {
 			return c.SubResource(sub).Patch(ctx, o, p, opts...)
 		},
 	})
-}
-
-func TestCrashDuringMove(t *testing.T) {
-	t.Parallel()
-	for n := 1; n <= 5; n++ {
-		w := newFixture(t, "aab", "abc")
-		_, err := w.reconciler(w.crashing(n)).Reconcile(t.Context(), w.request())
-		w.Expect(err).To(MatchError(errCrashed), "write %d", n)
-		w.reconcile()
-		w.Expect(w.marked()).To(Equal([]string{"m0"}), "write %d", n)
-		w.Expect(w.clonedFrom("m0")).To(Equal(outdated), "write %d", n)
-		w.Expect(w.infra().Annotations).To(HaveKey(faultlinev1.CurrentMoveAnnotation), "write %d", n)
-	}
-}
-
-func TestCrashDuringAbort(t *testing.T) {
-	t.Parallel()
-	for n := 1; n <= 6; n++ {
-		w := newFixture(t, "aab", "abc")
-		w.reconcile()
-		kcp := w.kcp()
-		kcp.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
-		w.Expect(w.client.Update(t.Context(), kcp)).To(Succeed())
-		_, err := w.reconciler(w.crashing(n)).Reconcile(t.Context(), w.request())
-		w.Expect(err).To(MatchError(errCrashed), "write %d", n)
-		w.reconcile()
-		w.Expect(w.marked()).To(BeEmpty(), "write %d", n)
-		w.Expect(w.infra().Annotations).NotTo(HaveKey(faultlinev1.CurrentMoveAnnotation), "write %d", n)
-		w.Expect(w.known().LastMove).To(HaveValue(And(HaveField("Phase", faultlinev1.MoveAborted), HaveField("Reason", faultlinev1.ReasonControlPlanePaused))), "write %d", n)
-		w.Expect(w.condition(metav1.ConditionFalse, faultlinev1.ReasonControlPlanePaused)).To(ContainSubstring("To be moved: Machine m0 from a to c"))
-	}
 }
 
 func TestNoAbortAfterReplacement(t *testing.T) {

@@ -283,26 +283,6 @@ func TestAnRKE2ControlPlaneWithOneMachineLeavesItsFailureDomain(t *testing.T) {
 	p.Expect(p.created).To(Equal(1))
 }
 
-func TestAnRKE2ControlPlaneThatDisobeys(t *testing.T) {
-	t.Parallel()
-	for name, disobey := range map[string]func(*rke2){
-		"deletes another machine":             func(p *rke2) { p.deletes = "m2" },
-		"deletes the replacement":             func(p *rke2) { p.deletes = "n1" },
-		"creates a machine somewhere else":    func(p *rke2) { p.misplaces = "a" },
-		"both":                                func(p *rke2) { p.misplaces, p.deletes = "b", "m1" },
-		"creates a machine in a full one too": func(p *rke2) { p.misplaces, p.deletes = "a", "m2" },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newRKE2(t, "v1beta2", "aab", "abc")
-			disobey(p)
-			p.settles(3)
-			p.Expect(p.layout()).To(Equal("abc"))
-			p.Expect(p.created).To(BeNumerically("<=", 4))
-		})
-	}
-}
-
 func TestAnRKE2ControlPlaneThatDoesNotReact(t *testing.T) {
 	t.Parallel()
 	p := newRKE2(t, "v1beta2", "aab", "abc")

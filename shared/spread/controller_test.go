@@ -39,36 +39,6 @@ func (w *fixture) start() *counting {
 	return writes
 }
 
-func TestFiftyMachines(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t, faultlinev1.WorkersDistribution{})
-	w.deployment("other")
-	writes := w.start()
-	w.scale("md", 50)
-	w.scale("other", 10)
-	w.Eventually(func() map[string]int { return w.placed("md", domain) }).Should(Equal(map[string]int{"a": 17, "b": 17, "c": 16}))
-	w.Eventually(func() map[string]int { return w.placed("other", domain) }).Should(Equal(map[string]int{"a": 4, "b": 3, "c": 3}))
-	w.Expect(writes.patches.Load()).To(BeEquivalentTo(60))
-	w.Eventually(func() string { return w.balanced().Reason }).Should(Equal(faultlinev1.ReasonBalanced))
-	w.exist()
-	w.scale("md", 52)
-	w.Eventually(func() map[string]int { return w.placed("md", domain) }).Should(Equal(map[string]int{"a": 18, "b": 17, "c": 17}))
-}
-
-func TestRestartDuringAssignment(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t, faultlinev1.WorkersDistribution{})
-	w.scale("md", 30)
-	killed := &counting{Client: api, enough: 13}
-	_, err := w.reconciler(killed).Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
-	w.Expect(err).To(MatchError(ContainSubstring("the manager was killed")))
-	w.Expect(w.placed("md", domain)).To(HaveKeyWithValue("", 17))
-	next := &counting{Client: api}
-	w.reconcile(w.reconciler(next))
-	w.Expect(w.placed("md", domain)).To(Equal(map[string]int{"a": 10, "b": 10, "c": 10}))
-	w.Expect(next.patches.Load()).To(BeEquivalentTo(17), "what was assigned is not assigned again")
-}
-
 func TestStaleCacheCountsAssignments(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, faultlinev1.WorkersDistribution{})

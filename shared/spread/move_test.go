@@ -241,39 +241,3 @@ func TestMoveRequiresSuitableDomain(t *testing.T) {
 		})
 	}
 }
-
-// A manager that stops between the two writes leaves a record, and the machine unchanged.
-func TestRestartDuringMove(t *testing.T) {
-	t.Parallel()
-	for name, available := range map[string]int32{"carried out": 6, "taken back": 5} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newFixture(t, deleteOne())
-			w.domains("a b")
-			w.scale("md", 6)
-			w.reconcile(w.reconciler(api))
-			w.exist()
-			w.domains("a b c")
-			dying := w.reconciler(api)
-			dying.Live = failingClient{api}
-			_, err := dying.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
-			w.Expect(err).To(MatchError("the manager is dead"))
-			move := w.workers().CurrentMove
-			w.Expect(move.Phase).To(Equal(faultlinev1.MoveStarted))
-			w.Expect(w.machines("md")).To(HaveLen(6), "it is recorded first")
-			w.Expect(w.balanced().Reason).To(Equal(faultlinev1.ReasonMoving))
-			change(w, &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}, true, func(md *clusterv1.MachineDeployment) {
-				md.Status.AvailableReplicas = ptr.To(available)
-			})
-			w.reconcile(w.reconciler(api))
-			if available == 6 {
-				w.Expect(w.machines("md")).To(HaveLen(5))
-				return
-			}
-			w.Expect(w.machines("md")).To(HaveLen(6))
-			w.Expect(w.workers().CurrentMove).To(BeNil())
-			w.Expect(w.workers().LastMove.Phase).To(Equal(faultlinev1.MoveAborted))
-			w.Expect(w.workers().LastMove.Message).To(ContainSubstring("5 of 6 replicas"))
-		})
-	}
-}

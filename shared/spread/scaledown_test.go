@@ -8,14 +8,12 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
@@ -312,14 +310,6 @@ func TestPartialMarkIsRemoved(t *testing.T) {
 	w.Expect(w.marked("md")).To(BeEmpty())
 }
 
-func TestMarkSurvivesRestart(t *testing.T) {
-	t.Parallel()
-	w, _ := settled(t, faultlinev1.WorkersDistribution{}, 4)
-	before := w.machines("md")
-	w.reconcile(w.reconciler(api))
-	w.Expect(w.machines("md")).To(Equal(before))
-}
-
 // stripping is a client of an API server with a mutating policy that removes marks from writes.
 type stripping struct {
 	client.Client
@@ -336,30 +326,4 @@ func (s *stripping) Patch(ctx context.Context, o client.Object, p client.Patch, 
 	before := machine.DeepCopy()
 	delete(machine.Annotations, faultlinev1.MarkedForMoveAnnotation)
 	return s.Client.Patch(ctx, machine, client.MergeFrom(before))
-}
-
-func TestStrippedMarks(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t, faultlinev1.WorkersDistribution{})
-	w.scale("md", 4)
-	w.reconcile(w.reconciler(api))
-	w.exist()
-	api := &stripping{Client: api}
-	api.strips.Store(true)
-	r := w.reconciler(api)
-	for range 50 {
-		_, _ = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
-	}
-	w.Expect(int(api.sent.Load())).To(And(BeNumerically(">=", 3), BeNumerically("<=", 3*12)), "each pause is twice as long")
-	w.Expect(w.balanced()).To(And(HaveField("Reason", faultlinev1.ReasonAnnotationsRemoved), HaveField("Status", metav1.ConditionFalse),
-		HaveField("Message", ContainSubstring("does not store the annotation "+faultlinev1.MarkedForMoveAnnotation))))
-	w.Eventually(w.recorder.Events).Should(Receive(ContainSubstring(faultlinev1.ReasonAnnotationsRemoved)))
-
-	api.strips.Store(false)
-	w.Eventually(func() string {
-		_, _ = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
-		w.clock.SetTime(w.clock.Now().Add(time.Second))
-		return w.balanced().Reason
-	}).Should(Equal(faultlinev1.ReasonBalanced))
-	w.Expect(w.marked("md")).To(HaveLen(3))
 }

@@ -5,12 +5,10 @@ package spread_test
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
@@ -84,43 +82,4 @@ func (w *fixture) scaleUp(r *spread.Reconciler) {
 	w.exist()
 	w.domains("a b c")
 	w.replenish("md")
-}
-
-func TestUndoneMovesBackOff(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t, deleteOne())
-	w.domains("a b")
-	w.scale("md", 6)
-	w.reconcile(w.reconciler(api))
-	w.exist()
-	w.domains("a b c")
-	w.Expect(w.moveAll(w.reconciler(api))).To(Equal(2))
-	for _, wait := range []time.Duration{time.Hour, 2 * time.Hour} {
-		w.removed("c")
-		r := w.reconciler(api)
-		w.reconcile(r)
-		w.Expect(w.workers().CurrentMove).To(BeNil())
-		w.Expect(w.balanced().Reason).To(Equal(faultlinev1.ReasonNotBalanced))
-		w.Expect(w.balanced().Message).To(And(
-			ContainSubstring("to c, and machines are missing there again, so another client removes them"),
-			ContainSubstring(w.workers().LastMove.Finished.Add(wait).UTC().Format(time.RFC3339)),
-		))
-		result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})
-		w.Expect(err).NotTo(HaveOccurred())
-		w.Expect(result.RequeueAfter).To(BeNumerically("~", wait, time.Minute))
-		w.clock.SetTime(w.clock.Now().Add(result.RequeueAfter + time.Second))
-		w.Expect(w.moveAll(w.reconciler(api))).To(Equal(1), "then it is tried again")
-		w.scaleUp(r)
-	}
-}
-
-func TestUndoneMovesAllowEviction(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t, deleteOne())
-	r := w.withNewDomain()
-	w.moveAll(r)
-	w.removed("c")
-	w.domains("a!Evicting b c")
-	w.moveAll(r)
-	w.Expect(w.placed("md", domain)).NotTo(HaveKey("a"))
 }

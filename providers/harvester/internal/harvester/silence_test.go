@@ -9,11 +9,9 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 )
 
@@ -43,26 +41,6 @@ func trouble(conn *harvester.Connection, namespaces ...string) func() string {
 		}
 		return ""
 	}
-}
-
-func TestSilentWatchesAreDetected(t *testing.T) {
-	w := newFixture(t)
-	who := w.asker(harvester.Machine, "m")
-	conn := w.watching(who)
-	w.fault("silent", true)
-	t.Cleanup(func() { w.fault("silent", false) })
-	before := w.enqueued(who)
-	vm := w.virtualMachine("m")
-	w.Eventually(trouble(conn)).Should(Equal(infrav1.HarvesterSilentReason))
-	w.Expect(conn.Problem().Message).To(ContainSubstring("delivered nothing for 2s"))
-	w.Eventually(func() int { return w.enqueued(who) }).Should(BeNumerically(">", before), "who uses the connection hears of it")
-	known := &kubevirtv1.VirtualMachine{}
-	w.Expect(conn.Get(t.Context(), client.ObjectKeyFromObject(vm), known)).To(MatchError(apierrors.IsNotFound, "is not known"))
-	w.Consistently(trouble(conn), "3s").Should(Equal(infrav1.HarvesterSilentReason), "as long as they bring nothing")
-
-	w.fault("silent", false)
-	w.Eventually(trouble(conn)).Should(BeEmpty())
-	w.Expect(conn.Get(t.Context(), client.ObjectKeyFromObject(vm), known)).To(Succeed())
 }
 
 func TestStuckWatchIsReopened(t *testing.T) {

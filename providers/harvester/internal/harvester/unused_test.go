@@ -69,41 +69,6 @@ func watches() int {
 	return len(slices.DeleteFunc(sim.Watches(), func(r simulator.Request) bool { return r.Namespace == "" }))
 }
 
-func TestDeletedClustersLeaveNoWatchAndNoGoroutine(t *testing.T) {
-	w, fake := timed(t)
-	w.identity(sim.Kubeconfig())
-	stays := w.asker(harvester.Machine, "stays")
-	conn := w.waitForConnection(stays)
-	w.uses(conn, w.namespace)
-	w.Eventually(watches).Should(Equal(4))
-	goroutines := w.goroutines()
-
-	for i := range comers {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", w.namespace, i)}}
-		w.Expect(w.client.Create(t.Context(), namespace)).To(Succeed())
-		target, who := w.target, w.asker(harvester.Cluster, namespace.Name)
-		target.Namespace = namespace.Name
-		_, problem := w.connections.Get(t.Context(), target, who)
-		w.Expect(problem).To(BeZero())
-		w.uses(conn, namespace.Name)
-		w.connections.Forget(who)
-		w.Expect(w.client.Delete(t.Context(), namespace)).To(Succeed())
-	}
-	w.Eventually(watches).Should(Equal(4 * (comers + 1)))
-	w.Expect(runtime.NumGoroutine()).To(BeNumerically(">", goroutines+others))
-
-	w.Eventually(func() int {
-		fake.Step(long)
-		return watches()
-	}).Should(Equal(4), "those of the cluster that stays, however long nothing is asked of it")
-	w.Eventually(runtime.NumGoroutine).Should(BeNumerically("<=", goroutines+others))
-	before := w.enqueued(stays)
-	w.virtualMachine("stays")
-	w.Eventually(func() int { return w.enqueued(stays) }).Should(BeNumerically(">", before))
-	w.uses(conn, w.namespace+"-0")
-	w.Eventually(watches).Should(Equal(8), "a namespace can be used again")
-}
-
 func TestWatchesEndSoonAfterTheLastAskerOfTheirNamespaceIsDeleted(t *testing.T) {
 	w, fake := timed(t)
 	w.identity(sim.Kubeconfig())

@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	blockMove = "clusterctl.cluster.x-k8s.io/block-move"
-	rack1     = "rack-1-host-001"
+	blockMove   = "clusterctl.cluster.x-k8s.io/block-move"
+	rack1       = "rack-1-host-001"
+	rack1Second = "rack-1-host-002"
 )
 
 func TestReleaseRestoresHost(t *testing.T) {

@@ -1,6 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build full
+
 package setup_test
 
 import (
@@ -18,8 +20,6 @@ import (
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
-
-const rack1Second = "rack-1-host-002"
 
 func TestReplacementAvoidsHostWithoutNode(t *testing.T) {
 	t.Parallel()

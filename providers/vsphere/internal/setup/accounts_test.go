@@ -1,6 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build full
+
 package setup_test
 
 import (
@@ -17,22 +19,6 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
-// identity creates a VSphereClusterIdentity for the test, with its own Secret in the manager's namespace.
-func (w *fixture) identity(name string, allowed *infrav1.AllowedNamespaces, changes ...func(*infrav1.VSphereClusterIdentity)) *infrav1.VSphereClusterIdentity {
-	w.t.Helper()
-	w.account("identity-" + name)
-	identity := &infrav1.VSphereClusterIdentity{
-		ObjectMeta: w.meta(w.name + "-" + name),
-		Spec:       infrav1.VSphereClusterIdentitySpec{SecretName: "identity-" + name, AllowedNamespaces: allowed},
-	}
-	identity.Namespace = ""
-	for _, change := range changes {
-		change(identity)
-	}
-	w.create(identity)
-	return identity
-}
-
 func using(identity *infrav1.VSphereClusterIdentity) func(*infrav1.VSphereCluster) {
 	return func(c *infrav1.VSphereCluster) {
 		c.Spec.FailureDomainSelector = nil
@@ -44,11 +30,6 @@ func onServer(vc *simulator.Server) func(*infrav1.VSphereCluster) {
 	return func(c *infrav1.VSphereCluster) {
 		c.Spec.FailureDomainSelector, c.Spec.Server, c.Spec.Thumbprint = nil, vc.Host(), vc.Thumbprint()
 	}
-}
-
-func (w *fixture) waitForAvailable(cluster *infrav1.VSphereCluster) {
-	w.t.Helper()
-	w.waitForCondition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.VSphereClusterVCenterAvailableReason)
 }
 
 func (w *fixture) waitForCredentialsError(cluster *infrav1.VSphereCluster) string {

@@ -36,6 +36,8 @@ import (
 	"github.com/faultline-io/faultline/shared/manager"
 )
 
+const provisionedCondition = infrav1.VSphereVMVirtualMachineProvisionedCondition
+
 // fixture is a test's part of the API server, with its own vCenter and a manager that sees nothing else.
 type fixture struct {
 	*WithT
@@ -299,4 +301,25 @@ func (w *fixture) deleteWithoutManager(vm *infrav1.VSphereVM) {
 var operations = map[string]infrav1.TaskOperation{
 	"CloneVM_Task": infrav1.CloneOperation, "PowerOnVM_Task": infrav1.PowerOnOperation, "ReconfigVM_Task": infrav1.ConfigureOperation,
 	"PowerOffVM_Task": infrav1.PowerOffOperation, "Destroy_Task": infrav1.DestroyOperation, "UpgradeVM_Task": infrav1.UpgradeHardwareOperation,
+}
+
+// identity creates a VSphereClusterIdentity for the test, with its own Secret in the manager's namespace.
+func (w *fixture) identity(name string, allowed *infrav1.AllowedNamespaces, changes ...func(*infrav1.VSphereClusterIdentity)) *infrav1.VSphereClusterIdentity {
+	w.t.Helper()
+	w.account("identity-" + name)
+	identity := &infrav1.VSphereClusterIdentity{
+		ObjectMeta: w.meta(w.name + "-" + name),
+		Spec:       infrav1.VSphereClusterIdentitySpec{SecretName: "identity-" + name, AllowedNamespaces: allowed},
+	}
+	identity.Namespace = ""
+	for _, change := range changes {
+		change(identity)
+	}
+	w.create(identity)
+	return identity
+}
+
+func (w *fixture) waitForAvailable(cluster *infrav1.VSphereCluster) {
+	w.t.Helper()
+	w.waitForCondition(cluster, infrav1.VSphereClusterVCenterAvailableCondition, infrav1.VSphereClusterVCenterAvailableReason)
 }

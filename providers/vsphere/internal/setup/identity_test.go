@@ -1,6 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build full
+
 package setup_test
 
 import (
@@ -15,8 +17,6 @@ import (
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/shared/integration"
 )
-
-const provisionedCondition = infrav1.VSphereVMVirtualMachineProvisionedCondition
 
 // copies registers copies of a virtual machine, and returns their names.
 func (w *fixture) copies(of string) []string {

@@ -178,14 +178,3 @@ func TestForgottenTaskIsNotFound(t *testing.T) {
 	_, err := s.LookupTask(t.Context(), "task-4711")
 	g.Expect(err).To(MatchError(vcenter.ErrNotFound))
 }
-
-func TestManyTasksAreAllFollowed(t *testing.T) {
-	t.Parallel()
-	g := NewWithT(t)
-	s := newRig(t, simulator.ThreeZones()).session()
-	vm := clone(t, s, cloneSpec(t, s, 1))
-	for i := range 30 { // push it out of vCenter's list of recent tasks
-		task, err := s.SetExtraConfig(t.Context(), vm.Ref, map[string]string{"guestinfo.round": fmt.Sprint(i)})
-		g.Expect(finish(t, s, task, err).Err).NotTo(HaveOccurred())
-	}
-}
