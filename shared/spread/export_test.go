@@ -10,6 +10,11 @@ import (
 	"github.com/faultline-io/faultline/shared/provider"
 )
 
+// ToDelete returns up to n machines of a MachineDeployment to delete.
+func ToDelete(c Cluster, deployment string, n int) ([]string, error) {
+	return c.newDeletionOrder(deployment).toDelete(n)
+}
+
 // Kept returns what the reconciler keeps for a cluster, by the name of its field.
 func (r *Reconciler) Kept(cluster provider.Cluster) (fields []string) {
 	key := client.ObjectKeyFromObject(cluster)

@@ -47,13 +47,9 @@ func Marks(c Cluster, deployment string, marked []string, most, surplus int) ([]
 	return append(names, others...), err
 }
 
-// ToDelete returns up to n machines of a MachineDeployment to delete. Each one harms the spread least after those before it.
-// Unhealthy machines come before all others, ordered by rank. With logical domains, the machines of the whole class count, and
-// only those of the MachineDeployment are returned.
-func ToDelete(c Cluster, deployment string, n int) ([]string, error) {
-	return c.newDeletionOrder(deployment).toDelete(n)
-}
-
+// toDelete returns up to n machines to delete. Each one harms the spread least after those before it. Unhealthy machines come before
+// all others, ordered by rank. With logical domains, the machines of the whole class count, and only those of the MachineDeployment are
+// returned.
 func (r *deletionOrder) toDelete(n int) ([]string, error) {
 	var names []string
 	for len(names) < n {
