@@ -54,6 +54,8 @@ help: ## Show this list
 # tests take three quarters of the CPU time. Each program may use a twelfth of the free memory, and at least 1 GiB. `make lint` runs vet.
 TEST := go test -ldflags=-w -vet=off -parallel=6 -timeout=60m
 test test-full deflake: export GOGC := 400
+# A program with the race detector would sleep for a second before it exits.
+test-full deflake: export GORACE := atexit_sleep_ms=0
 test test-full deflake: export GOMEMLIMIT := $(shell awk '$$1 == "MemAvailable:" {print int($$2 > 12582912 ? $$2 / 12 : 1048576) "KiB"}' /proc/meminfo)
 ASSETS = KUBEBUILDER_ASSETS=$$(cd $(CURDIR)/e2e && go run ./cmd/binaries --print-path)
 test-full: assets ## Run what `make test` leaves out, of every module or of MODULE: slow tests, and all but e2e's with the race detector (no Docker)
