@@ -266,26 +266,6 @@ func TestPendingTopologyUpgrade(t *testing.T) {
 	w.Expect(w.marked()).To(Equal([]string{"m0"}), "the control plane has the version of this step")
 }
 
-// stripping returns a client of an API server with a mutating policy that removes an annotation from writes.
-func (w *fixture) stripping(annotation, instead string) client.Client {
-	return interceptor.NewClient(w.client, interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-			if err := c.Patch(ctx, o, p, opts...); err != nil {
-				return err
-			}
-			before, annotations := o.DeepCopyObject().(client.Object), o.GetAnnotations()
-			if _, has := annotations[annotation]; !has {
-				return nil
-			}
-			if delete(annotations, annotation); instead != "" {
-				annotations[annotation] = instead
-			}
-			o.SetAnnotations(annotations)
-			return c.Patch(ctx, o, client.MergeFrom(before), opts...)
-		},
-	})
-}
-
 // While the cache shows the infrastructure cluster as it was before the last write, the reconciler waits and sends nothing. If only
 // Machines lag, it reads live and finds nothing to write.
 func TestStaleCacheCountsRequests(t *testing.T) {

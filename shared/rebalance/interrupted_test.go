@@ -19,6 +19,26 @@ import (
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 )
 
+// stripping returns a client of an API server with a mutating policy that removes an annotation from writes.
+func (w *fixture) stripping(annotation, instead string) client.Client {
+	return interceptor.NewClient(w.client, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if err := c.Patch(ctx, o, p, opts...); err != nil {
+				return err
+			}
+			before, annotations := o.DeepCopyObject().(client.Object), o.GetAnnotations()
+			if _, has := annotations[annotation]; !has {
+				return nil
+			}
+			if delete(annotations, annotation); instead != "" {
+				annotations[annotation] = instead
+			}
+			o.SetAnnotations(annotations)
+			return c.Patch(ctx, o, client.MergeFrom(before), opts...)
+		},
+	})
+}
+
 func TestCrashDuringAbort(t *testing.T) {
 	t.Parallel()
 	for n := 1; n <= 6; n++ {

@@ -4,40 +4,21 @@
 package spread_test
 
 import (
-	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/integration"
-	"github.com/faultline-io/faultline/shared/manager"
 	"github.com/faultline-io/faultline/shared/provider"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
 	"github.com/faultline-io/faultline/shared/reconcile"
-	"github.com/faultline-io/faultline/shared/watch"
 )
-
-// start runs a manager with only this controller until the test ends, and returns its client.
-func (w *fixture) start() *counting {
-	w.t.Helper()
-	writes := &counting{}
-	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
-	integration.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
-		writes.Client = mgr.GetClient()
-		r := w.reconciler(writes)
-		r.Clock = clock.RealClock{}
-		return r.SetupWithManager(ctx, mgr, "", watch.Concurrency(2))
-	})
-	return writes
-}
 
 func TestStaleCacheCountsAssignments(t *testing.T) {
 	t.Parallel()

@@ -328,10 +328,3 @@ func (w *fixture) marked(deployment string) []string {
 	}
 	return names
 }
-
-// failingClient is the reader of a manager that has stopped.
-type failingClient struct{ client.Reader }
-
-func (failingClient) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
-	return errors.New("the manager is dead")
-}

@@ -6,18 +6,94 @@
 package spread_test
 
 import (
+	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
+	"github.com/faultline-io/faultline/shared/integration"
+	"github.com/faultline-io/faultline/shared/manager"
+	"github.com/faultline-io/faultline/shared/provider/providertest"
+	"github.com/faultline-io/faultline/shared/spread"
+	"github.com/faultline-io/faultline/shared/watch"
 )
+
+// stripping is a client of an API server with a mutating policy that removes marks from writes.
+type stripping struct {
+	client.Client
+	strips atomic.Bool
+	sent   atomic.Int32
+}
+
+func (s *stripping) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+	machine, is := o.(*clusterv1.Machine)
+	if err := s.Client.Patch(ctx, o, p, opts...); err != nil || !is || !s.strips.Load() {
+		return err
+	}
+	s.sent.Add(1)
+	before := machine.DeepCopy()
+	delete(machine.Annotations, faultlinev1.MarkedForMoveAnnotation)
+	return s.Client.Patch(ctx, machine, client.MergeFrom(before))
+}
+
+// failingClient is the reader of a manager that has stopped.
+type failingClient struct{ client.Reader }
+
+func (failingClient) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("the manager is dead")
+}
+
+// start runs a manager with only this controller until the test ends, and returns its client.
+func (w *fixture) start() *counting {
+	w.t.Helper()
+	writes := &counting{}
+	options := ctrl.Options{Scheme: scheme, Cache: manager.CacheOptions(w.name, w.name)}
+	integration.Start(w.t, apiServer, nil, options, func(ctx context.Context, mgr ctrl.Manager) error {
+		writes.Client = mgr.GetClient()
+		r := w.reconciler(writes)
+		r.Clock = clock.RealClock{}
+		return r.SetupWithManager(ctx, mgr, "", watch.Concurrency(2))
+	})
+	return writes
+}
+
+// removed makes a program remove the machines in a domain and lower the replicas accordingly.
+func (w *fixture) removed(in string) {
+	w.t.Helper()
+	left := int32(0)
+	for _, machine := range w.machines("md") {
+		infra := &providertest.Machine{ObjectMeta: w.meta(machine.Name)}
+		w.Expect(api.Get(w.t.Context(), client.ObjectKeyFromObject(infra), infra)).To(Succeed())
+		if domain(infra) == in {
+			w.remove(&machine)
+			continue
+		}
+		left++
+	}
+	w.wantReplicas(left)
+	w.replenish("md")
+}
+
+// scaleUp scales the MachineDeployment to six machines in a and b.
+func (w *fixture) scaleUp(r *spread.Reconciler) {
+	w.t.Helper()
+	w.domains("a b c!Cordoned")
+	w.scale("md", 5)
+	w.reconcile(r)
+	w.exist()
+	w.domains("a b c")
+	w.replenish("md")
+}
 
 func TestStrippedMarks(t *testing.T) {
 	t.Parallel()
@@ -56,11 +132,7 @@ func TestMarkSurvivesRestart(t *testing.T) {
 func TestUndoneMovesBackOff(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, deleteOne())
-	w.domains("a b")
-	w.scale("md", 6)
-	w.reconcile(w.reconciler(api))
-	w.exist()
-	w.domains("a b c")
+	w.withNewDomain()
 	w.Expect(w.moveAll(w.reconciler(api))).To(Equal(2))
 	for _, wait := range []time.Duration{time.Hour, 2 * time.Hour} {
 		w.removed("c")
@@ -129,11 +201,7 @@ func TestRestartDuringMove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, deleteOne())
-			w.domains("a b")
-			w.scale("md", 6)
-			w.reconcile(w.reconciler(api))
-			w.exist()
-			w.domains("a b c")
+			w.withNewDomain()
 			dying := w.reconciler(api)
 			dying.Live = failingClient{api}
 			_, err := dying.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w.infra)})

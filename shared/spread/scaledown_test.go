@@ -4,9 +4,7 @@
 package spread_test
 
 import (
-	"context"
 	"fmt"
-	"sync/atomic"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -14,7 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/provider/providertest"
@@ -308,22 +305,4 @@ func TestPartialMarkIsRemoved(t *testing.T) {
 	change(w, &clusterv1.MachineDeployment{ObjectMeta: w.meta("md")}, false, func(md *clusterv1.MachineDeployment) { md.Spec.Paused = ptr.To(true) })
 	w.reconcile(r)
 	w.Expect(w.marked("md")).To(BeEmpty())
-}
-
-// stripping is a client of an API server with a mutating policy that removes marks from writes.
-type stripping struct {
-	client.Client
-	strips atomic.Bool
-	sent   atomic.Int32
-}
-
-func (s *stripping) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-	machine, is := o.(*clusterv1.Machine)
-	if err := s.Client.Patch(ctx, o, p, opts...); err != nil || !is || !s.strips.Load() {
-		return err
-	}
-	s.sent.Add(1)
-	before := machine.DeepCopy()
-	delete(machine.Annotations, faultlinev1.MarkedForMoveAnnotation)
-	return s.Client.Patch(ctx, machine, client.MergeFrom(before))
 }

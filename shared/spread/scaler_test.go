@@ -9,11 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
-	"github.com/faultline-io/faultline/shared/provider/providertest"
-	"github.com/faultline-io/faultline/shared/spread"
 )
 
 // announced lists the ways in which a program declares that it scales a MachineDeployment, with its name.
@@ -54,32 +51,4 @@ func TestExternallyScaledMachineDeployment(t *testing.T) {
 			w.Expect(w.placed("md", domain)).NotTo(HaveKey("a"), "an evicted domain is emptied")
 		})
 	}
-}
-
-// removed makes a program remove the machines in a domain and lower the replicas accordingly.
-func (w *fixture) removed(in string) {
-	w.t.Helper()
-	left := int32(0)
-	for _, machine := range w.machines("md") {
-		infra := &providertest.Machine{ObjectMeta: w.meta(machine.Name)}
-		w.Expect(api.Get(w.t.Context(), client.ObjectKeyFromObject(infra), infra)).To(Succeed())
-		if domain(infra) == in {
-			w.remove(&machine)
-			continue
-		}
-		left++
-	}
-	w.wantReplicas(left)
-	w.replenish("md")
-}
-
-// scaleUp scales the MachineDeployment to six machines in a and b.
-func (w *fixture) scaleUp(r *spread.Reconciler) {
-	w.t.Helper()
-	w.domains("a b c!Cordoned")
-	w.scale("md", 5)
-	w.reconcile(r)
-	w.exist()
-	w.domains("a b c")
-	w.replenish("md")
 }

@@ -21,55 +21,6 @@ import (
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 )
 
-func TestOutageBeforeConnectionEnqueuesOnce(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	broken, kubeconfig := newProxy(w)
-	broken.set(true)
-	w.identity(kubeconfig)
-	cluster, machine := w.asker(harvester.Cluster, "c"), w.asker(harvester.Machine, "m")
-	for _, who := range []harvester.Requester{cluster, machine} {
-		w.Expect(w.waitForProblem(who).Reason).To(Equal(infrav1.HarvesterConnectionFailedReason))
-	}
-	current := func() *harvester.Problem {
-		_, problem := w.connections.Get(t.Context(), w.target, machine)
-		return problem
-	}
-	first := attempts(w, 2, current)
-	before := w.enqueuedSoFar(cluster, machine)
-	said := append(first, attempts(w, 2, current)...)
-	w.Expect(said).To(HaveEach(said[0]), "what is shown is the same each time")
-	w.Expect(w.enqueuedSoFar(cluster, machine)).To(Equal(before), "the same message enqueues no asker")
-
-	broken.set(false)
-	w.waitForConnection(machine)
-	w.Eventually(func() bool { return w.enqueued(cluster) > before[0] && w.enqueued(machine) > before[1] }).Should(BeTrue(), "everybody is woken when it is over")
-}
-
-func TestOutageOfConnectionEnqueuesOnce(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	way, kubeconfig := newProxy(w)
-	w.identity(kubeconfig)
-	cluster, machine := w.asker(harvester.Cluster, "c"), w.asker(harvester.Machine, "m")
-	conn := w.waitForConnection(machine)
-	w.waitForConnection(cluster)
-	w.Eventually(func() error {
-		return conn.List(t.Context(), &kubevirtv1.VirtualMachineList{}, client.InNamespace(w.namespace))
-	}).Should(Succeed())
-
-	way.set(true)
-	first := attempts(w, 2, conn.Stale)
-	before := w.enqueuedSoFar(cluster, machine)
-	said := append(first, attempts(w, 2, conn.Stale)...)
-	w.Expect(said).To(HaveEach(said[0]), "what is shown is the same each time")
-	w.Expect(w.enqueuedSoFar(cluster, machine)).To(Equal(before), "the same message enqueues no asker")
-
-	way.set(false)
-	w.Eventually(conn.Stale).Should(BeZero())
-	w.Eventually(func() bool { return w.enqueued(cluster) > before[0] && w.enqueued(machine) > before[1] }).Should(BeTrue(), "everybody is woken when it is over")
-}
-
 func TestSilentWatchesAreDetected(t *testing.T) {
 	w := newFixture(t)
 	who := w.asker(harvester.Machine, "m")

@@ -1,6 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build full
+
 package harvester_test
 
 import (
@@ -9,10 +11,14 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"testing"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/tools/clientcmd"
+	kubevirtv1 "kubevirt.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
 	"github.com/faultline-io/faultline/providers/harvester/internal/harvester"
 )
 
@@ -103,4 +109,53 @@ func attempts(w *fixture, many int, current func() *harvester.Problem) (said []s
 		g.Expect(len(said)).To(BeNumerically(">=", many))
 	}).Should(Succeed())
 	return said
+}
+
+func TestOutageBeforeConnectionEnqueuesOnce(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	broken, kubeconfig := newProxy(w)
+	broken.set(true)
+	w.identity(kubeconfig)
+	cluster, machine := w.asker(harvester.Cluster, "c"), w.asker(harvester.Machine, "m")
+	for _, who := range []harvester.Requester{cluster, machine} {
+		w.Expect(w.waitForProblem(who).Reason).To(Equal(infrav1.HarvesterConnectionFailedReason))
+	}
+	current := func() *harvester.Problem {
+		_, problem := w.connections.Get(t.Context(), w.target, machine)
+		return problem
+	}
+	first := attempts(w, 2, current)
+	before := w.enqueuedSoFar(cluster, machine)
+	said := append(first, attempts(w, 2, current)...)
+	w.Expect(said).To(HaveEach(said[0]), "what is shown is the same each time")
+	w.Expect(w.enqueuedSoFar(cluster, machine)).To(Equal(before), "the same message enqueues no asker")
+
+	broken.set(false)
+	w.waitForConnection(machine)
+	w.Eventually(func() bool { return w.enqueued(cluster) > before[0] && w.enqueued(machine) > before[1] }).Should(BeTrue(), "everybody is woken when it is over")
+}
+
+func TestOutageOfConnectionEnqueuesOnce(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	way, kubeconfig := newProxy(w)
+	w.identity(kubeconfig)
+	cluster, machine := w.asker(harvester.Cluster, "c"), w.asker(harvester.Machine, "m")
+	conn := w.waitForConnection(machine)
+	w.waitForConnection(cluster)
+	w.Eventually(func() error {
+		return conn.List(t.Context(), &kubevirtv1.VirtualMachineList{}, client.InNamespace(w.namespace))
+	}).Should(Succeed())
+
+	way.set(true)
+	first := attempts(w, 2, conn.Stale)
+	before := w.enqueuedSoFar(cluster, machine)
+	said := append(first, attempts(w, 2, conn.Stale)...)
+	w.Expect(said).To(HaveEach(said[0]), "what is shown is the same each time")
+	w.Expect(w.enqueuedSoFar(cluster, machine)).To(Equal(before), "the same message enqueues no asker")
+
+	way.set(false)
+	w.Eventually(conn.Stale).Should(BeZero())
+	w.Eventually(func() bool { return w.enqueued(cluster) > before[0] && w.enqueued(machine) > before[1] }).Should(BeTrue(), "everybody is woken when it is over")
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
+func groupOf(i int) string { return fmt.Sprintf("rack-%c-vms", 'a'+i%2) }
+
 func TestManyTasksAreAllFollowed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

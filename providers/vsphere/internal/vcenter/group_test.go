@@ -54,8 +54,6 @@ func join(t *testing.T, s *vcenter.Session, group string, vm vcenter.VM) error {
 	return failed
 }
 
-func groupOf(i int) string { return fmt.Sprintf("rack-%c-vms", 'a'+i%2) }
-
 func TestJoinKeepsMembers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -16,6 +16,11 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
 
+func replaceTemplate(s *simulator.Server) error {
+	const folder = "/dc-1/vm/templates/"
+	return errors.Join(s.Rename(folder+simulator.TemplateName, "old"), s.Rename("/dc-1/vm/bare", simulator.TemplateName))
+}
+
 // TestLostCloneIsFoundInTaskHistory simulates a call whose response was lost: the session that looks for the clone was
 // opened before the clone and has no record of its task.
 func TestLostCloneIsFoundInTaskHistory(t *testing.T) {

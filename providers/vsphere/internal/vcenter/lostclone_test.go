@@ -4,7 +4,6 @@
 package vcenter_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -13,11 +12,6 @@ import (
 	"github.com/faultline-io/faultline/providers/vsphere/internal/vcenter"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
 )
-
-func replaceTemplate(s *simulator.Server) error {
-	const folder = "/dc-1/vm/templates/"
-	return errors.Join(s.Rename(folder+simulator.TemplateName, "old"), s.Rename("/dc-1/vm/bare", simulator.TemplateName))
-}
 
 func TestForeignClonesAreNotLostClones(t *testing.T) {
 	t.Parallel()

@@ -12,9 +12,22 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 )
+
+// nudge makes Harvester reconcile a load balancer: the simulated one does not watch pools.
+func (s *fixture) nudge(cluster, service string) {
+	s.t.Helper()
+	for _, lb := range s.balancers(cluster) {
+		if lb.Labels["cloudprovider.harvesterhci.io/serviceName"] == service {
+			before := lb.DeepCopy()
+			metav1.SetMetaDataAnnotation(&lb.ObjectMeta, "nudged", "true")
+			s.Expect(s.client.Patch(s.t.Context(), &lb, client.MergeFrom(before))).To(Succeed())
+		}
+	}
+}
 
 func TestServicesHaveOneAddressDespiteWrongAllocations(t *testing.T) {
 	s := newFixture(t)

@@ -159,18 +159,6 @@ func (n *counter) is() [2]int {
 	return [2]int{n.made, n.gone}
 }
 
-// nudge makes Harvester reconcile a load balancer: the simulated one does not watch pools.
-func (s *fixture) nudge(cluster, service string) {
-	s.t.Helper()
-	for _, lb := range s.balancers(cluster) {
-		if lb.Labels["cloudprovider.harvesterhci.io/serviceName"] == service {
-			before := lb.DeepCopy()
-			metav1.SetMetaDataAnnotation(&lb.ObjectMeta, "nudged", "true")
-			s.Expect(s.client.Patch(s.t.Context(), &lb, client.MergeFrom(before))).To(Succeed())
-		}
-	}
-}
-
 func TestClustersOfOneNamespaceHaveTheirOwnLoadBalancers(t *testing.T) {
 	s := newFixture(t)
 	s.pool("blue", "172.19.4.0/24", "172.19.4.10", "172.19.4.20")
