@@ -109,7 +109,7 @@ e2e:
 else ifneq ($(OPERATOR)$(KUBEVIRT),)
 ifeq ($(PROVIDER),harvester)
 e2e: kubevirt assets
-	cd providers/harvester && $(REAL_KUBEVIRT) $(ASSETS) $(TEST) -v -count=1 -p 1 -timeout=40m $(TEST_FLAGS) ./simulator ./internal/controller/harvestermachine ./internal/setup
+	cd providers/harvester && $(REAL_KUBEVIRT) $(ASSETS) $(TEST) -v -tags=full -count=1 -p 1 -timeout=40m $(TEST_FLAGS) ./simulator ./internal/controller/harvestermachine ./internal/setup
 else
 e2e: operator
 	$(if $(filter metal3,$(PROVIDER)),,$(error OPERATOR=real is for PROVIDER=metal3 and PROVIDER=harvester))

@@ -1,6 +1,8 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build full
+
 package tool
 
 import (
