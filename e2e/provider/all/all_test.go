@@ -1,8 +1,6 @@
 // Copyright The Faultline Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build full
-
 package all
 
 import (
