@@ -58,7 +58,7 @@ test test-full deflake: export GOGC := 400
 test-full deflake: export GORACE := atexit_sleep_ms=0
 test test-full deflake: export GOMEMLIMIT := $(shell awk '$$1 == "MemAvailable:" {print int($$2 > 12582912 ? $$2 / 12 : 1048576) "KiB"}' /proc/meminfo)
 ASSETS = KUBEBUILDER_ASSETS=$$(cd $(CURDIR)/e2e && go run ./cmd/binaries --print-path)
-test-full: assets ## Run what `make test` leaves out, of every module or of MODULE: slow tests, and all but e2e's with the race detector (no Docker)
+test-full: assets ## Run what `make test` leaves out, of every module or of MODULE: tests tagged full, and all but e2e's with the race detector (no Docker)
 	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(CHOSEN:%=test-full/%)
 .PHONY: $(MODULES:%=test/%) $(MODULES:%=test-full/%)
 $(MODULES:%=test/%): test/%: ; cd $* && $(ASSETS) $(TEST) $(TEST_FLAGS) ./...
