@@ -7,9 +7,12 @@
 package testenv
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -22,9 +25,13 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -176,12 +183,48 @@ func environment(ctx context.Context, o Options, first int) (*envtest.Environmen
 	}
 	env.CRDs = crds
 	if o.Webhooks || o.Serve != nil {
-		env.WebhookInstallOptions = envtest.WebhookInstallOptions{
-			Paths:            []string{filepath.Join(o.Config, "webhook", "manifests.yaml")},
-			LocalServingHost: ports.Host, LocalServingPort: first + webhookPort, IgnoreSchemeConvertible: o.Conversion,
+		env.WebhookInstallOptions, err = webhooks(filepath.Join(o.Config, "webhook", "manifests.yaml"))
+		env.WebhookInstallOptions.LocalServingHost, env.WebhookInstallOptions.LocalServingPort = ports.Host, first+webhookPort
+		env.WebhookInstallOptions.IgnoreSchemeConvertible = o.Conversion
+	}
+	return env, err
+}
+
+// webhooks reads webhook configurations. Their timeouts are the longest that Kubernetes allows, because webhooks of tests share the cores
+// with all tests and their API servers.
+func webhooks(path string) (envtest.WebhookInstallOptions, error) {
+	const timeout = 30 // seconds
+	var found envtest.WebhookInstallOptions
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return found, fmt.Errorf("reading webhook configurations: %w", err)
+	}
+	for reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		} else if err != nil {
+			return found, fmt.Errorf("reading webhook configurations in %s: %w", path, err)
+		}
+		object, _, err := scheme.Codecs.UniversalDeserializer().Decode(document, nil, nil)
+		if err != nil {
+			return found, fmt.Errorf("reading webhook configurations in %s: %w", path, err)
+		}
+		switch configuration := object.(type) {
+		case *admissionv1.MutatingWebhookConfiguration:
+			for i := range configuration.Webhooks {
+				configuration.Webhooks[i].TimeoutSeconds = ptr.To[int32](timeout)
+			}
+			found.MutatingWebhooks = append(found.MutatingWebhooks, configuration)
+		case *admissionv1.ValidatingWebhookConfiguration:
+			for i := range configuration.Webhooks {
+				configuration.Webhooks[i].TimeoutSeconds = ptr.To[int32](timeout)
+			}
+			found.ValidatingWebhooks = append(found.ValidatingWebhooks, configuration)
+		default:
+			return found, fmt.Errorf("%s contains a %T, which is no webhook configuration", path, object)
 		}
 	}
-	return env, nil
 }
 
 // definitions returns the CRDs of the options. The API server processes the schemas of all of them whenever one is installed, so they have
