@@ -222,7 +222,7 @@ func webhooks(path string) (envtest.WebhookInstallOptions, error) {
 			}
 			found.ValidatingWebhooks = append(found.ValidatingWebhooks, configuration)
 		default:
-			return found, fmt.Errorf("%s contains a %T, which is no webhook configuration", path, object)
+			return found, fmt.Errorf("%s contains a %T, not a webhook configuration", path, object)
 		}
 	}
 }
