@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -20,8 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/faultline-io/faultline/e2e/managementcluster"
 )
@@ -33,9 +32,7 @@ const restricted = "pod-security.kubernetes.io/enforce"
 func components(t *testing.T, folder string) []*unstructured.Unstructured {
 	t.Helper()
 	g := NewWithT(t)
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("../../providers", folder))
-	g.Expect(err).NotTo(HaveOccurred())
-	content, err := resources.AsYaml()
+	content, err := managementcluster.Build(filepath.Join("../../providers", folder))
 	g.Expect(err).NotTo(HaveOccurred())
 	rendered, err := managementcluster.Fill(content, map[string]string{"VSPHERE_USERNAME": "user", "VSPHERE_PASSWORD": "secret", "VSPHERE_SERVER": "vcenter"})
 	g.Expect(err).NotTo(HaveOccurred(), folder)
@@ -67,7 +64,24 @@ func TestVSphereCredentialsAreLimitedToServers(t *testing.T) {
 }
 
 // installed returns the objects of all released installations with a manager.
+//
+// They are rendered once: callers must not change them.
 func installed(t *testing.T) map[string][]*unstructured.Unstructured {
+	t.Helper()
+	renderedOnce.Lock()
+	defer renderedOnce.Unlock()
+	if renderedOnce.objects == nil {
+		renderedOnce.objects = renderInstalled(t)
+	}
+	return renderedOnce.objects
+}
+
+var renderedOnce struct {
+	sync.Mutex
+	objects map[string][]*unstructured.Unstructured
+}
+
+func renderInstalled(t *testing.T) map[string][]*unstructured.Unstructured {
 	t.Helper()
 	all := map[string][]*unstructured.Unstructured{
 		"the load balancer's components":  components(t, "harvester/config/loadbalancer/default"),
@@ -180,28 +194,30 @@ func TestManagersHaveMemoryLimit(t *testing.T) {
 	}
 }
 
-func TestManagersRunInRestrictedNamespace(t *testing.T) {
-	t.Parallel()
+// managersRunInRestrictedNamespace creates the objects of each installation in a dry run, and a Pod of each manager in a restricted namespace.
+func managersRunInRestrictedNamespace(t *testing.T, api *cluster) {
+	t.Helper()
 	g := NewWithT(t)
-	api := newCluster(t, certManagerKinds(t)...)
 	strict := client.WithFieldValidation(client.NewDryRunClient(api.Client), metav1.FieldValidationStrict)
+	protected := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "restricted", Labels: map[string]string{restricted: "restricted"}}}
+	g.Expect(api.Create(t.Context(), protected)).To(Succeed())
 	for what, rendered := range installed(t) {
 		if what == "the cloud provider's chart" {
 			continue // It uses the host network, because the pod network needs an initialized node.
 		}
 		deployment := the[appsv1.Deployment](g, what, rendered, "Deployment")
-		own := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: deployment.Namespace, Labels: map[string]string{restricted: "restricted"}}}
+		own := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: deployment.Namespace}}
 		for _, object := range rendered {
 			if object.GetKind() == "Namespace" {
 				g.Expect(object.GetLabels()).To(HaveKeyWithValue(restricted, "restricted"), what)
 			}
 		}
 		g.Expect(client.IgnoreAlreadyExists(api.Create(t.Context(), own))).To(Succeed())
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: deployment.Namespace, Name: "manager"}, Spec: deployment.Spec.Template.Spec}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: protected.Name, Name: "manager"}, Spec: deployment.Spec.Template.Spec}
 		g.Expect(strict.Create(t.Context(), pod)).To(Succeed(), what)
 		for _, object := range rendered {
 			if object.GetKind() != "Namespace" {
-				g.Expect(client.IgnoreAlreadyExists(strict.Create(t.Context(), object))).To(Succeed(), "%s: %s %s", what, object.GetKind(), object.GetName())
+				g.Expect(client.IgnoreAlreadyExists(strict.Create(t.Context(), object.DeepCopy()))).To(Succeed(), "%s: %s %s", what, object.GetKind(), object.GetName())
 			}
 		}
 	}

@@ -45,6 +45,7 @@ func TestChartsAndExamplesOnAnAPIServer(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *cluster){
 		"a strict API server accepts the objects": acceptsObjects,
 		"GitOps examples are valid":               gitOpsExamplesAreValid,
+		"managers run in a restricted namespace":  managersRunInRestrictedNamespace,
 		"uninstalling provider charts keeps CRDs": providerChartsKeepCRDs,
 	} {
 		t.Run(name, func(t *testing.T) {
