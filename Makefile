@@ -25,7 +25,8 @@ CHOSEN := $(or $(MODULE),$(MODULES))
 CACHE := $(CURDIR)/.cache
 BIN := $(CACHE)/bin
 OUT := $(CURDIR)/out
-export GOFLAGS := -buildvcs=false -trimpath
+# Nothing that make builds has debug information: panics and profiles need none, and compiling takes 6 % less time, linking 10 %.
+export GOFLAGS := -buildvcs=false -trimpath -gcflags=all=-dwarf=false
 # cgo is disabled everywhere, so that images and tests share one build cache. Only the race detector needs it.
 export CGO_ENABLED := 0
 # Each module is built without the workspace, as its users build it: go.work is for editors.
@@ -49,10 +50,10 @@ help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-zA-Z0-9_\/-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ Develop
-# Test programs have no debug information, which halves their link time. Tests wait for events more than they compute, so more of them run
+# Test programs have no symbol table either, which shortens their link time. Tests wait for events more than they compute, so more of them run
 # in parallel than there are cores. The API server, etcd and the simulators produce much garbage and keep little: with four times the heap,
 # tests take three quarters of the CPU time. Each program may use a twelfth of the free memory, and at least 1 GiB. `make lint` runs vet.
-TEST := go test -ldflags=-w -vet=off -parallel=6 -timeout=60m
+TEST := go test -ldflags=-s -vet=off -parallel=6 -timeout=60m
 test test-full deflake: export GOGC := 400
 # A program with the race detector would sleep for a second before it exits.
 test-full deflake: export GORACE := atexit_sleep_ms=0

@@ -13,18 +13,18 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// toolchainLine matches the toolchain line of a go.mod or of go.work.
-var toolchainLine = regexp.MustCompile(`(?m)^toolchain go(\S+)$`)
+var (
+	// toolchainLine matches the toolchain line of a go.mod or of go.work.
+	toolchainLine = regexp.MustCompile(`(?m)^toolchain go(\S+)$`)
+	// goFlagsLine matches the line of the Makefile that sets GOFLAGS.
+	goFlagsLine = regexp.MustCompile(`(?m)^export GOFLAGS := (.+)$`)
+)
 
 // Everything that is released, tested and scanned for vulnerabilities must use one version of the standard library.
 func TestOneGoVersion(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	read := func(file string) string {
-		text, err := os.ReadFile(filepath.Join(repository, file))
-		g.Expect(err).NotTo(HaveOccurred())
-		return string(text)
-	}
+	read := func(file string) string { return content(t, file) }
 	version := func(file string) string {
 		found := toolchainLine.FindStringSubmatch(read(file))
 		g.Expect(found).To(HaveLen(2), "%s names no toolchain", file)
@@ -41,4 +41,23 @@ func TestOneGoVersion(t *testing.T) {
 	dockerfile := read("shared/config/Dockerfile")
 	g.Expect(strings.Count(dockerfile, "GO_VERSION=")).To(Equal(1))
 	g.Expect(dockerfile).To(ContainSubstring("ARG GO_VERSION=" + want + "\n"))
+}
+
+// Packages are compiled again for other flags.
+func TestOneSetOfGoFlags(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	found := goFlagsLine.FindStringSubmatch(content(t, "Makefile"))
+	g.Expect(found).To(HaveLen(2))
+	for _, file := range []string{"CONTRIBUTING.md", "shared/testenv/assets.go"} {
+		g.Expect(content(t, file)).To(ContainSubstring(found[1]), file)
+	}
+}
+
+// content returns the text of a file of the repository.
+func content(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, file))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return string(text)
 }

@@ -19,6 +19,9 @@ import (
 // assetsVariable is defined by envtest. It names the folder with etcd, kube-apiserver, kube-scheduler and kubectl.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
+// goFlags are those of the Makefile, so that what it compiles is not compiled again.
+const goFlags = "-buildvcs=false -trimpath -gcflags=all=-dwarf=false"
+
 var findAssets = sync.OnceValues(buildAssets) //nolint:gochecknoglobals // once for a process
 
 // Assets returns the folder with etcd, kube-apiserver, kube-scheduler and kubectl: the given one, otherwise the one in
@@ -39,7 +42,7 @@ func buildAssets() (string, error) {
 	var folder, progress bytes.Buffer
 	cmd := exec.CommandContext(context.Background(), "go", "run", "./cmd/binaries", "--assets", "--print-path")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Join(root, "e2e"), &folder, io.MultiWriter(&progress, terminal())
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false -trimpath", "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS="+goFlags, "CGO_ENABLED=0")
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("building the API server for tests: %w\n%s", err, progress.Bytes())
 	}
