@@ -55,7 +55,7 @@ type Options struct {
 	Assets string
 	// Config is the folder of the provider's manifests, whose CRDs are installed; "" for none.
 	Config string
-	// ClusterAPI installs Cluster API's CRDs.
+	// ClusterAPI installs Cluster API's CRDs, with the version in which objects are stored.
 	ClusterAPI bool
 	// ControlPlane installs the CRDs of KubeadmControlPlanes.
 	ControlPlane bool
@@ -228,11 +228,14 @@ func webhooks(path string) (envtest.WebhookInstallOptions, error) {
 }
 
 // definitions returns the CRDs of the options. The API server processes the schemas of all of them whenever one is installed, so they have
-// no descriptions of fields, which are two thirds of their size.
+// no descriptions of fields, which are two thirds of their size, and Cluster API's have no other version, to which nothing converts.
 func definitions(ctx context.Context, o Options) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	crds, err := clusterAPI(ctx, o)
 	if err != nil {
 		return nil, err
+	}
+	for _, crd := range crds {
+		crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return !v.Storage })
 	}
 	if o.Config != "" {
 		own, err := read(filepath.Join(o.Config, "crd", "bases"))
