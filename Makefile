@@ -50,9 +50,8 @@ help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-zA-Z0-9_\/-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ##@ Develop
-# Test programs have no symbol table either, which shortens their link time. Tests wait for events more than they compute, so more of them run
-# in parallel than there are cores. The API server, etcd and the simulators produce much garbage and keep little: with four times the heap,
-# tests take three quarters of the CPU time. Each program may use a twelfth of the free memory, and at least 1 GiB. `make lint` runs vet.
+# Test programs have no symbol table, and `make lint` runs vet. Tests mostly wait, so more run in parallel than there are cores. With four times
+# the heap they take three quarters of the CPU time; each program may use a twelfth of the free memory, and at least 1 GiB.
 TEST := go test -ldflags=-s -vet=off -parallel=6 -timeout=60m
 test test-full deflake: export GOGC := 400
 # A program with the race detector would sleep for a second before it exits.
