@@ -24,9 +24,8 @@ var (
 func TestOneGoVersion(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	read := func(file string) string { return content(t, file) }
 	version := func(file string) string {
-		found := toolchainLine.FindStringSubmatch(read(file))
+		found := toolchainLine.FindStringSubmatch(content(t, file))
 		g.Expect(found).To(HaveLen(2), "%s names no toolchain", file)
 		return found[1]
 	}
@@ -38,7 +37,7 @@ func TestOneGoVersion(t *testing.T) {
 	for _, file := range files {
 		g.Expect(version(file)).To(Equal(want), file)
 	}
-	dockerfile := read("shared/config/Dockerfile")
+	dockerfile := content(t, "shared/config/Dockerfile")
 	g.Expect(strings.Count(dockerfile, "GO_VERSION=")).To(Equal(1))
 	g.Expect(dockerfile).To(ContainSubstring("ARG GO_VERSION=" + want + "\n"))
 }
