@@ -228,14 +228,11 @@ func webhooks(path string) (envtest.WebhookInstallOptions, error) {
 }
 
 // definitions returns the CRDs of the options. The API server processes the schemas of all of them whenever one is installed, so they have
-// no descriptions of fields, which are two thirds of their size, and Cluster API's have no other version, to which nothing converts.
+// no descriptions of fields, which are two thirds of their size.
 func definitions(ctx context.Context, o Options) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	crds, err := clusterAPI(ctx, o)
 	if err != nil {
 		return nil, err
-	}
-	for _, crd := range crds {
-		crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return !v.Storage })
 	}
 	if o.Config != "" {
 		own, err := read(filepath.Join(o.Config, "crd", "bases"))
@@ -285,6 +282,7 @@ func omitDescriptions(schema *apiextensionsv1.JSONSchemaProps) {
 func address(port int) string { return net.JoinHostPort(ports.Host, strconv.Itoa(port)) }
 
 // clusterAPI returns the CRDs of Cluster API's module that the options name, in the version that the module in the working directory requires.
+// They have only the version in which objects are stored: nothing converts to others.
 func clusterAPI(ctx context.Context, o Options) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	if !o.ClusterAPI && !o.ControlPlane {
 		return nil, nil
@@ -301,7 +299,11 @@ func clusterAPI(ctx context.Context, o Options) ([]*apiextensionsv1.CustomResour
 	if o.ControlPlane {
 		folders = append(folders, filepath.Join(strings.TrimSpace(string(out)), "controlplane", "kubeadm", "config", "crd", "bases"))
 	}
-	return read(folders...)
+	crds, err := read(folders...)
+	for _, crd := range crds {
+		crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return !v.Storage })
+	}
+	return crds, err
 }
 
 // serve serves webhooks until end is called.
