@@ -21,6 +21,14 @@ import (
 // repository is the root folder.
 const repository = ".."
 
+// content returns the text of a file of the repository.
+func content(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, file))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return string(text)
+}
+
 var (
 	fence   = regexp.MustCompile("(?ms)^```.*?^```")
 	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
@@ -61,9 +69,7 @@ func TestContributingPathsExist(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	for _, page := range []string{"CONTRIBUTING.md", "docs/adding-a-provider.md", "docs/architecture.md", "shared/README.md"} {
-		text, err := os.ReadFile(filepath.Join(repository, page))
-		g.Expect(err).NotTo(HaveOccurred())
-		for _, found := range path.FindAllStringSubmatch(fence.ReplaceAllString(string(text), ""), -1) {
+		for _, found := range path.FindAllStringSubmatch(fence.ReplaceAllString(content(t, page), ""), -1) {
 			if strings.ContainsAny(found[1], "<>") || strings.Contains(found[1], "NAME") {
 				continue
 			}
@@ -83,10 +89,8 @@ var word = regexp.MustCompile(`\w+`)
 func TestAddingAProviderNamesIdentifiers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	text, err := os.ReadFile(filepath.Join(repository, "docs", "adding-a-provider.md"))
-	g.Expect(err).NotTo(HaveOccurred())
 	everywhere := wordsIn(t, []token.Token{token.IDENT}, "shared", "providers", "e2e")
-	named := code.FindAllStringSubmatch(fence.ReplaceAllString(string(text), ""), -1)
+	named := code.FindAllStringSubmatch(fence.ReplaceAllString(content(t, "docs/adding-a-provider.md"), ""), -1)
 	g.Expect(len(named)).To(BeNumerically(">", 30))
 	for _, found := range named {
 		if _, err := os.Stat(filepath.Join(repository, found[2])); found[2] != "" && err == nil { // a file, such as Makefile
@@ -145,10 +149,8 @@ var (
 func TestContributingTestsExist(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	text, err := os.ReadFile(filepath.Join(repository, "CONTRIBUTING.md"))
-	g.Expect(err).NotTo(HaveOccurred())
 	looked := 0
-	for _, block := range fence.FindAllString(string(text), -1) {
+	for _, block := range fence.FindAllString(content(t, "CONTRIBUTING.md"), -1) {
 		in := ""
 		for line := range strings.Lines(block) {
 			if found := folder.FindStringSubmatch(line); found != nil {
@@ -194,9 +196,7 @@ var reason = regexp.MustCompile(`(?m)^\s*reason[A-Z]\w* +(?:\w+ +)?= +"(\w+)"`)
 func TestLoadBalancerReasonsAreDocumented(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	text, err := os.ReadFile(filepath.Join(repository, "docs", "troubleshooting.md"))
-	g.Expect(err).NotTo(HaveOccurred())
-	_, section, _ := strings.Cut(string(text), "\n## LoadBalancer and IPPool\n")
+	_, section, _ := strings.Cut(content(t, "docs/troubleshooting.md"), "\n## LoadBalancer and IPPool\n")
 	sources, err := filepath.Glob(filepath.Join(repository, "providers", "harvester", "internal", "loadbalancer", "*", "*.go"))
 	g.Expect(err).NotTo(HaveOccurred())
 	found := 0

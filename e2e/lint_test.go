@@ -4,8 +4,6 @@
 package e2e_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,8 +16,6 @@ import (
 func TestDepguardRulesCoverAllProviders(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	text, err := os.ReadFile(filepath.Join(repository, ".golangci.yml"))
-	g.Expect(err).NotTo(HaveOccurred())
 	var config struct {
 		Linters struct {
 			Settings struct {
@@ -33,7 +29,7 @@ func TestDepguardRulesCoverAllProviders(t *testing.T) {
 			} `json:"settings"`
 		} `json:"linters"`
 	}
-	g.Expect(yaml.Unmarshal(text, &config)).To(Succeed())
+	g.Expect(yaml.Unmarshal([]byte(content(t, ".golangci.yml")), &config)).To(Succeed())
 	compared := 0
 	for rule, of := range config.Linters.Settings.Depguard.Rules {
 		named := map[string][]string{} // providers by the forbidden folder

@@ -70,10 +70,8 @@ func TestMakeListsProviders(t *testing.T) {
 func TestWorkspaceHasAllModules(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	text, err := os.ReadFile(filepath.Join(repository, "go.work"))
-	g.Expect(err).NotTo(HaveOccurred())
 	var modules []string
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(content(t, "go.work")) {
 		if module, found := strings.CutPrefix(line, "\t./"); found {
 			modules = append(modules, strings.TrimSpace(module))
 		}

@@ -321,10 +321,8 @@ func legend(format string) func(map[string]string) string {
 func TestPanelsShowAllMetrics(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	content, err := os.ReadFile(filepath.Join("..", "docs", "monitoring", "dashboard.json"))
-	g.Expect(err).NotTo(HaveOccurred())
 	var read dashboard
-	g.Expect(json.Unmarshal(content, &read)).To(Succeed())
+	g.Expect(json.Unmarshal([]byte(content(t, "docs/monitoring/dashboard.json")), &read)).To(Succeed())
 	known, used, shown := exported(t), map[string]bool{}, map[string]map[string]float64{}
 	for _, panel := range read.Panels {
 		shown[panel.Title] = map[string]float64{}
@@ -355,9 +353,8 @@ func TestPanelsShowAllMetrics(t *testing.T) {
 
 func TestMetricsAreDocumented(t *testing.T) {
 	g := NewWithT(t)
-	content, err := os.ReadFile(filepath.Join("..", "docs", "install.md"))
-	g.Expect(err).NotTo(HaveOccurred())
+	page := content(t, "docs/install.md")
 	for name := range exported(t) {
-		g.Expect(string(content)).To(ContainSubstring("`" + name + "{"))
+		g.Expect(page).To(ContainSubstring("`" + name + "{"))
 	}
 }

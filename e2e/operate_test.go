@@ -27,9 +27,7 @@ const nodeMonitorGracePeriod = 50 * time.Second
 func TestDurationsOfALostRackAreDocumented(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	text, err := os.ReadFile(filepath.Join(repository, "docs", "operate.md"))
-	g.Expect(err).NotTo(HaveOccurred())
-	page := string(text)
+	page := content(t, "docs/operate.md")
 	spec := faultlinev1.Distribution{}
 	health, onBareMetal := healthCheckTimeout(t, "vsphere"), healthCheckTimeout(t, "metal3")
 	g.Expect(healthCheckTimeout(t, "harvester")).To(Equal(health))
@@ -50,20 +48,14 @@ func TestDurationsOfALostRackAreDocumented(t *testing.T) {
 	g.Expect(detection + spec.GracePeriod()).To(BeNumerically("<", nodeMonitorGracePeriod+health))
 	g.Expect(detectionOnBareMetal + spec.GracePeriod()).To(BeNumerically("<", nodeMonitorGracePeriod+onBareMetal))
 
-	states, err := os.ReadFile(filepath.Join(repository, "docs", "images", "states.svg"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(states)).To(And(ContainSubstring("gracePeriodSeconds ("+seconds(spec.GracePeriod())+")"), ContainSubstring("holdPeriodSeconds ("+seconds(spec.HoldPeriod())+")")))
+	g.Expect(content(t, "docs/images/states.svg")).To(And(ContainSubstring("gracePeriodSeconds ("+seconds(spec.GracePeriod())+")"), ContainSubstring("holdPeriodSeconds ("+seconds(spec.HoldPeriod())+")")))
 
 	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
 	(&manager.Options{}).AddFlags(flags)
 	lease, err := time.ParseDuration(flags.Lookup("leader-elect-lease-duration").DefValue)
 	g.Expect(err).NotTo(HaveOccurred())
-	runbook, err := os.ReadFile(filepath.Join(repository, "docs", "monitoring", "README.md"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(runbook)).To(ContainSubstring(fmt.Sprintf("it is taken over after %d seconds", int(lease.Seconds()))))
-	takeover, err := os.ReadFile(filepath.Join(repository, "docs", "images", "takeover.svg"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(takeover)).To(ContainSubstring("wait up to " + seconds(lease)))
+	g.Expect(content(t, "docs/monitoring/README.md")).To(ContainSubstring(fmt.Sprintf("it is taken over after %d seconds", int(lease.Seconds()))))
+	g.Expect(content(t, "docs/images/takeover.svg")).To(ContainSubstring("wait up to " + seconds(lease)))
 }
 
 // healthCheckTimeout returns how long a Node may be not ready in the MachineHealthChecks for control planes of a provider's templates, which

@@ -33,10 +33,9 @@ func TestQuickStartsConfigureClusterctl(t *testing.T) {
 	for _, provider := range providers(t) {
 		t.Run(provider, func(t *testing.T) {
 			g := NewWithT(t)
-			page, err := os.ReadFile(filepath.Join(repository, "docs", "quick-start-"+provider+".md"))
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(string(page)).To(ContainSubstring("REGISTRY="+registry+"\n"), "the page must set the registry")
-			blocks, err := site.Blocks(string(page))
+			page := content(t, "docs/quick-start-"+provider+".md")
+			g.Expect(page).To(ContainSubstring("REGISTRY="+registry+"\n"), "the page must set the registry")
+			blocks, err := site.Blocks(page)
 			g.Expect(err).NotTo(HaveOccurred())
 			home := t.TempDir()
 			for _, block := range blocks {
@@ -52,7 +51,7 @@ func TestQuickStartsConfigureClusterctl(t *testing.T) {
 			components, err := client.GetProviderComponents(t.Context(), provider, clusterctlv1.InfrastructureProviderType, clusterctl.ComponentsOptions{})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(components.Images()).To(ConsistOf(registry + "/cluster-api-" + provider + "-controller:" + ourVersion))
-			g.Expect(string(page)).To(ContainSubstring(`docker push "$REGISTRY/cluster-api-`+provider+"-controller:"+ourVersion+"\"\n"), "the page must push that image")
+			g.Expect(page).To(ContainSubstring(`docker push "$REGISTRY/cluster-api-`+provider+"-controller:"+ourVersion+"\"\n"), "the page must push that image")
 		})
 	}
 }

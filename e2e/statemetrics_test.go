@@ -53,10 +53,8 @@ type stateEach struct {
 func TestStateMetricsMatchTheirSchemas(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	content, err := os.ReadFile(filepath.Join("..", "docs", "monitoring", "kube-state-metrics.yaml"))
-	g.Expect(err).NotTo(HaveOccurred())
 	var config stateMetrics
-	g.Expect(yaml.UnmarshalStrict(content, &config)).To(Succeed())
+	g.Expect(yaml.UnmarshalStrict([]byte(content(t, "docs/monitoring/kube-state-metrics.yaml")), &config)).To(Succeed())
 	g.Expect(config.Kind).To(Equal("CustomResourceStateMetrics"))
 	schemas := storedSchemas(t)
 	var kinds []string

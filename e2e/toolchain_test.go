@@ -4,7 +4,6 @@
 package e2e_test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -51,12 +50,4 @@ func TestOneSetOfGoFlags(t *testing.T) {
 	for _, file := range []string{"CONTRIBUTING.md", "shared/testenv/assets.go"} {
 		g.Expect(content(t, file)).To(ContainSubstring(found[1]), file)
 	}
-}
-
-// content returns the text of a file of the repository.
-func content(t *testing.T, file string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository, file))
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return string(text)
 }
