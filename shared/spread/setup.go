@@ -7,6 +7,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -28,6 +29,10 @@ import (
 	"github.com/faultline-io/faultline/shared/watch"
 )
 
+// collectPeriod is how long changes of machines are collected before their cluster is reconciled, which reads all of them. It
+// delays an assignment.
+const collectPeriod = 100 * time.Millisecond
+
 // SetupWithManager adds the controller to the manager.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watchFilter string, options controller.Options) error {
 	r.filter = watch.Filter(watchFilter)
@@ -36,7 +41,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, wat
 	if err != nil {
 		return err
 	}
-	clusterOf := handler.EnqueueRequestsFromMapFunc(reconcile.InfraCluster(mgr.GetClient(), gvk.GroupKind()))
+	clusterOf := watch.CollectFor(collectPeriod, reconcile.InfraCluster(mgr.GetClient(), gvk.GroupKind()))
 	return ctrl.NewControllerManagedBy(mgr).Named("spread").
 		For(r.Provider.NewCluster(), builder.WithPredicates(domainsChanged(), predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, watchFilter))).
 		WithOptions(options).
