@@ -51,8 +51,9 @@ func measure(machines []int, _ string) benchmark.Plan {
 	return benchmark.Plan{
 		Ours: "Faultline", Upstream: "CAPM3 v1.13.1", Scenarios: scenarios,
 		Notes: `Hosts and Machines exist, and are in the manager's cache, before the first machine is created. A machine has its host when
-its status names it; the write of the host's spec is included. Requests are those in the API server's audit log with the manager's user
-agent; events, leases and watches are counted separately. Without workload clusters, nothing waits for Nodes.
+its status names it; the write of the host's spec is included. Requests and CPU are counted until the manager is idle. Requests are those
+in the API server's audit log with the manager's user agent; events, leases and watches are counted separately. Without workload clusters,
+nothing waits for Nodes.
 `,
 	}
 }

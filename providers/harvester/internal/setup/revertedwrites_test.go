@@ -11,68 +11,42 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	lbv1 "github.com/faultline-io/faultline/providers/harvester/api/loadbalancer/v1beta1"
 	infrav1 "github.com/faultline-io/faultline/providers/harvester/api/v1beta1"
-	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/integration"
 )
 
-// waitForFinalizer waits until the machine has its finalizer, and no condition reports removed metadata.
-func (w *fixture) waitForFinalizer(machine *infrav1.HarvesterMachine) {
-	w.t.Helper()
-	w.Eventually(func(g Gomega) {
-		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-		g.Expect(machine.Finalizers).To(ContainElement(infrav1.MachineFinalizer))
-		g.Expect(conditions.Has(machine, faultlinev1.MetadataKeptCondition)).To(BeFalse())
-	}).Should(Succeed())
-}
-
-func TestRemovedFinalizerBacksOff(t *testing.T) {
-	// Not parallel: objects of other tests would enqueue the machine.
-	w := newFixtureWithoutMachines(t)
-	machine := w.machine("c", "m", zoneName(1))
-	keep := w.user().Strip(machine, infrav1.MachineFinalizer)
-	writes, config := w.user().Writes(w.config)
-	w.config = config
-	w.start()
-	writes.WaitForBackoff(machine)
-	message := w.user().Condition(machine, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved)
-	w.Expect(message).To(ContainSubstring("does not store the finalizer " + infrav1.MachineFinalizer))
-	vms := &kubevirtv1.VirtualMachineList{}
-	w.Expect(w.harvester.List(t.Context(), vms, client.InNamespace(w.name))).To(Succeed())
-	w.Expect(vms.Items).To(BeEmpty())
-	keep()
-	w.waitForProvisioned(machine)
-	w.waitForFinalizer(machine)
-}
-
-func TestConflictingMachineWritesBackOff(t *testing.T) {
-	// Not parallel: objects of other tests would enqueue the machine.
-	w := newFixtureWithoutMachines(t)
-	machine := w.machine("c", "m", zoneName(1))
-	writes, config := w.user().Writes(w.config)
-	w.config = config
-	writes.Conflict(machine)
-	w.start()
-	writes.WaitForBackoff(machine)
-	writes.Conflict()
-	w.waitForProvisioned(machine)
-}
-
-// newFixtureWithoutMachines returns a fixture with a host and a cluster, without a running manager.
-func newFixtureWithoutMachines(t *testing.T) *fixture {
+// newFirstWrites returns a machine of a cluster with a host. No manager runs yet.
+func newFirstWrites(t *testing.T) integration.FirstWrites {
 	t.Helper()
 	w := newFixtureWithoutManager(t)
 	w.host("h", zoneName(1))
 	w.cluster("c")
-	return w
+	machine := w.machine("c", "m", zoneName(1))
+	return integration.FirstWrites{
+		User: w.user(), Admin: w.config, Machine: machine, Finalizer: infrav1.MachineFinalizer,
+		Start: func(config *rest.Config) {
+			w.config = config
+			w.start()
+		},
+		ExpectNothing: func() {
+			vms := &kubevirtv1.VirtualMachineList{}
+			w.Expect(w.harvester.List(t.Context(), vms, client.InNamespace(w.name))).To(Succeed())
+			w.Expect(vms.Items).To(BeEmpty())
+		},
+		WaitForProvisioned: func() { w.waitForProvisioned(machine) },
+	}
 }
+
+func TestStrippedFinalizerBacksOff(t *testing.T) { newFirstWrites(t).Stripped() }
+
+func TestConflictingFirstWritesBackOff(t *testing.T) { newFirstWrites(t).Conflicting() }
 
 // Covers every kind of object that the manager writes repeatedly.
 func TestConflictingOrRevertedWritesBackOff(t *testing.T) {

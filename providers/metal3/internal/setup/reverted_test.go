@@ -11,68 +11,42 @@ import (
 	bmov1alpha1 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	ipamv1 "github.com/faultline-io/faultline/providers/metal3/api/ipam/v1alpha1"
 	infrav1 "github.com/faultline-io/faultline/providers/metal3/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/metal3/simulator"
-	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/integration"
 )
 
-// kept waits until the removal of an annotation or finalizer is no longer reported.
-func (f *fixture) kept(machine *infrav1.Metal3Machine) {
-	f.t.Helper()
-	f.Eventually(func(g Gomega) {
-		g.Expect(f.client.Get(f.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-		g.Expect(machine.Finalizers).To(ContainElement(infrav1.MachineFinalizer))
-		g.Expect(conditions.Has(machine, faultlinev1.MetadataKeptCondition)).To(BeFalse())
-	}).Should(Succeed())
-}
-
-func TestRemovedFinalizerIsReportedWithBackoff(t *testing.T) {
-	// Not parallel to other tests, whose objects enqueue its controller.
-	f := newIdleFixture(t)
-	machine := f.machine("c", "m", "")
-	keep := f.user().Strip(machine, infrav1.MachineFinalizer)
-	writes, config := f.user().Writes(f.config)
-	f.config = config
-	f.start()
-	writes.WaitForBackoff(machine)
-	message := f.user().Condition(machine, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved)
-	f.Expect(message).To(ContainSubstring("does not store the finalizer " + infrav1.MachineFinalizer))
-	hosts := &bmov1alpha1.BareMetalHostList{}
-	f.Expect(f.client.List(t.Context(), hosts, client.InNamespace(f.name))).To(Succeed())
-	f.Expect(hosts.Items).To(HaveEach(HaveField("Spec.ConsumerRef", BeNil())))
-	keep()
-	f.waitForProvisioned(machine)
-	f.kept(machine)
-}
-
-func TestLostWritesAreRepeatedWithBackoff(t *testing.T) {
-	// Not parallel to other tests, whose objects enqueue its controller.
-	f := newIdleFixture(t)
-	machine := f.machine("c", "m", "")
-	writes, config := f.user().Writes(f.config)
-	f.config = config
-	writes.Conflict(machine)
-	f.start()
-	writes.WaitForBackoff(machine)
-	writes.Conflict()
-	f.waitForProvisioned(machine)
-}
-
-// newIdleFixture has a host and a cluster, and no manager yet.
-func newIdleFixture(t *testing.T) *fixture {
+// newFirstWrites returns a machine with an available host. No manager runs yet.
+func newFirstWrites(t *testing.T) integration.FirstWrites {
 	t.Helper()
 	f := newEmptyFixture(t)
 	f.hosts(simulator.Racks(1, 1))
 	f.cluster("c")
-	return f
+	machine := f.machine("c", "m", "")
+	return integration.FirstWrites{
+		User: f.user(), Admin: f.config, Machine: machine, Finalizer: infrav1.MachineFinalizer,
+		Start: func(config *rest.Config) {
+			f.config = config
+			f.start()
+		},
+		ExpectNothing: func() {
+			hosts := &bmov1alpha1.BareMetalHostList{}
+			f.Expect(f.client.List(t.Context(), hosts, client.InNamespace(f.name))).To(Succeed())
+			f.Expect(hosts.Items).To(HaveEach(HaveField("Spec.ConsumerRef", BeNil())))
+		},
+		WaitForProvisioned: func() { f.waitForProvisioned(machine) },
+	}
 }
+
+func TestStrippedFinalizerBacksOff(t *testing.T) { newFirstWrites(t).Stripped() }
+
+func TestConflictingFirstWritesBackOff(t *testing.T) { newFirstWrites(t).Conflicting() }
 
 // For each kind of object that the manager writes.
 func TestRevertedWritesAreRepeatedWithBackoff(t *testing.T) {

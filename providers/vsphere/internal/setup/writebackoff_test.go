@@ -11,63 +11,35 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	ipamclusterv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
-	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/faultline-io/faultline/providers/vsphere/api/v1beta2"
 	"github.com/faultline-io/faultline/providers/vsphere/simulator"
-	faultlinev1 "github.com/faultline-io/faultline/shared/api/v1beta1"
 	"github.com/faultline-io/faultline/shared/integration"
 )
 
-// waitForMetadataKept waits until the machine has its finalizer and condition MetadataKept is removed.
-func (w *fixture) waitForMetadataKept(machine *infrav1.VSphereMachine) {
-	w.t.Helper()
-	w.Eventually(func(g Gomega) {
-		g.Expect(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-		g.Expect(machine.Finalizers).To(ContainElement(infrav1.MachineFinalizer))
-		g.Expect(conditions.Has(machine, faultlinev1.MetadataKeptCondition)).To(BeFalse())
-	}).Should(Succeed())
-}
-
-func TestRemovedFinalizerIsReportedAndBacksOff(t *testing.T) {
-	// Not in parallel with other tests, whose objects trigger its controller.
-	w := newIdleFixture(t)
-	machine := w.worker("node")
-	keep := w.user().Strip(machine, infrav1.MachineFinalizer)
-	writes, config := w.user().Writes(apiServer)
-	w.config = config
-	w.start()
-	writes.WaitForBackoff(machine)
-	message := w.user().Condition(machine, faultlinev1.MetadataKeptCondition, faultlinev1.ReasonAnnotationsRemoved)
-	w.Expect(message).To(ContainSubstring("does not store the finalizer " + infrav1.MachineFinalizer))
-	w.Expect(w.vms()).To(BeEmpty())
-	keep()
-	w.waitForProvisioned(machine)
-	w.waitForMetadataKept(machine)
-}
-
-func TestConflictingMachineWritesBackOff(t *testing.T) {
-	// Not in parallel with other tests, whose objects trigger its controller.
-	w := newIdleFixture(t)
-	machine := w.worker("node")
-	writes, config := w.user().Writes(apiServer)
-	w.config = config
-	writes.Conflict(machine)
-	w.start()
-	writes.WaitForBackoff(machine)
-	writes.Conflict()
-	w.waitForProvisioned(machine)
-}
-
-// newIdleFixture returns a fixture with a cluster, whose manager has stopped.
-func newIdleFixture(t *testing.T) *fixture {
+// newFirstWrites returns a machine of a cluster, whose manager has stopped.
+func newFirstWrites(t *testing.T) integration.FirstWrites {
 	t.Helper()
 	w := newFixtureWithTemplates(t)
 	w.stop()
-	return w
+	machine := w.worker("node")
+	return integration.FirstWrites{
+		User: w.user(), Admin: apiServer, Machine: machine, Finalizer: infrav1.MachineFinalizer,
+		Start: func(config *rest.Config) {
+			w.config = config
+			w.start()
+		},
+		ExpectNothing:      func() { w.Expect(w.vms()).To(BeEmpty()) },
+		WaitForProvisioned: func() { w.waitForProvisioned(machine) },
+	}
 }
+
+func TestStrippedFinalizerBacksOff(t *testing.T) { newFirstWrites(t).Stripped() }
+
+func TestConflictingFirstWritesBackOff(t *testing.T) { newFirstWrites(t).Conflicting() }
 
 // This covers each kind of object that the manager writes.
 func TestConflictingWritesOfEveryControllerBackOff(t *testing.T) {
