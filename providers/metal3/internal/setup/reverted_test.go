@@ -22,6 +22,13 @@ import (
 	"github.com/faultline-io/faultline/shared/integration"
 )
 
+// startWith starts the manager with a configuration.
+func (f *fixture) startWith(config *rest.Config) {
+	f.t.Helper()
+	f.config = config
+	f.start()
+}
+
 // newFirstWrites returns a machine with an available host. No manager runs yet.
 func newFirstWrites(t *testing.T) integration.FirstWrites {
 	t.Helper()
@@ -31,10 +38,7 @@ func newFirstWrites(t *testing.T) integration.FirstWrites {
 	machine := f.machine("c", "m", "")
 	return integration.FirstWrites{
 		User: f.user(), Admin: f.config, Machine: machine, Finalizer: infrav1.MachineFinalizer,
-		Start: func(config *rest.Config) {
-			f.config = config
-			f.start()
-		},
+		Start: f.startWith,
 		ExpectNothing: func() {
 			hosts := &bmov1alpha1.BareMetalHostList{}
 			f.Expect(f.client.List(t.Context(), hosts, client.InNamespace(f.name))).To(Succeed())
@@ -54,8 +58,7 @@ func TestRevertedWritesAreRepeatedWithBackoff(t *testing.T) {
 	f := newEmptyFixture(t)
 	f.hosts(simulator.Racks(1, 2))
 	quarrel, config := f.user().Contention(f.config, "")
-	f.config = config
-	f.start()
+	f.startWith(config)
 	f.cluster("one", "rack-1")
 	f.pooled("addressed")
 	machine := f.machine("one", "given", "rack-1", usesData("addressed"))
@@ -86,8 +89,7 @@ func TestRevertedWritesOfRemediationsAndIPClaimsAreRepeatedWithBackoff(t *testin
 	f := newEmptyFixture(t)
 	f.hosts(simulator.Racks(1, 2))
 	quarrel, config := f.user().Contention(f.config, "")
-	f.config = config
-	f.start()
+	f.startWith(config)
 	p := f.unhealthyMachine()
 	p.volume()
 	remediation := p.remediate(1)

@@ -20,6 +20,13 @@ import (
 	"github.com/faultline-io/faultline/shared/integration"
 )
 
+// startWith starts the manager with a configuration.
+func (w *fixture) startWith(config *rest.Config) {
+	w.t.Helper()
+	w.config = config
+	w.start()
+}
+
 // newFirstWrites returns a machine of a cluster, whose manager has stopped.
 func newFirstWrites(t *testing.T) integration.FirstWrites {
 	t.Helper()
@@ -28,10 +35,7 @@ func newFirstWrites(t *testing.T) integration.FirstWrites {
 	machine := w.worker("node")
 	return integration.FirstWrites{
 		User: w.user(), Admin: apiServer, Machine: machine, Finalizer: infrav1.MachineFinalizer,
-		Start: func(config *rest.Config) {
-			w.config = config
-			w.start()
-		},
+		Start:              w.startWith,
 		ExpectNothing:      func() { w.Expect(w.vms()).To(BeEmpty()) },
 		WaitForProvisioned: func() { w.waitForProvisioned(machine) },
 	}
@@ -48,8 +52,7 @@ func TestConflictingWritesOfEveryControllerBackOff(t *testing.T) {
 	w := newFixture(t, simulator.ThreeZones())
 	w.stop()
 	quarrel, config := w.user().Contention(apiServer, "")
-	w.config = config
-	w.start()
+	w.startWith(config)
 	zone := w.threeZones()[0]
 	w.cluster("c")
 	machine := w.machine("c", "node", zone.Name, fromPools("pool"))
@@ -72,8 +75,7 @@ func TestConflictingWritesOfOtherObjectsBackOff(t *testing.T) {
 	w := newFixture(t, simulator.ThreeZones())
 	w.stop()
 	quarrel, config := w.user().Contention(apiServer, "")
-	w.config = config
-	w.start()
+	w.startWith(config)
 	zone := w.threeZones()[0]
 	w.cluster("c")
 	template := w.machineTemplate("workers")
